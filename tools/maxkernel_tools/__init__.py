@@ -1,0 +1,1 @@
+"""What a kernel tool means: records, errors, compiling, checking, profiling, diffing. Knows no MCP, no LLM, no environment."""

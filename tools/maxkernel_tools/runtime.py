@@ -1,0 +1,279 @@
+"""The port between the tools and whatever runs things: local processes, a TPU, another host.
+
+The tools say *what* is to be traced, compiled, interpreted or referenced; a runtime in ``maxkernel_lab.runtimes`` says
+where and under which walls. Everything here is plain data and numpy, so that neither side needs jax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from maxkernel_tools.records.arrays import ArraySpec
+from maxkernel_tools.records.kernels import KernelSource, ParamValue
+from maxkernel_tools.records.targets import Target
+from maxkernel_tools.records.verdicts import SandboxReport
+
+Ending = Literal["completed", "raised", "exited", "crashed", "timed-out", "out-of-memory", "output-flood"]
+"""How a child process ended. ``completed`` and ``raised`` carry a reply; the others do not."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One traceback or jaxpr source frame, innermost last in a sequence."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class RawError:
+    """An exception as the worker saw it, unjudged.
+
+    Attributes:
+        type_name: class name, e.g. ``NotImplementedError``, ``XlaRuntimeError``.
+        message: its text, whole.
+        frames: user and library frames of the traceback.
+        source_frames: jaxpr source info at the failing equation, where one was found.
+        phase: what was being done: ``load``, ``trace``, ``lower``, ``export``, ``compile``, ``interpret``, ``reference``.
+    """
+
+    type_name: str
+    message: str
+    phase: str
+    frames: tuple[Frame, ...] = ()
+    source_frames: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChildReport:
+    """How the process that did the work ended, and what stood around it."""
+
+    ending: Ending
+    exit_code: int | None = None
+    signal: int | None = None
+    wall_ms: int = 0
+    peak_rss_bytes: int | None = None
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    sandbox: SandboxReport | None = None
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """Load a kernel, trace it for abstract inputs, export it per target.
+
+    Attributes:
+        inputs: abstract inputs in argument order.
+        params: merged over the file's ``PARAMS``.
+        targets: one export per target (exports differ by abstract device). Empty: trace only.
+        is_reference: the source is trusted reference code (plain JAX); same walls, same path.
+    """
+
+    kernel: KernelSource
+    inputs: tuple[ArraySpec, ...]
+    params: Mapping[str, ParamValue] = field(default_factory=dict[str, ParamValue])
+    targets: tuple[Target, ...] = ()
+    is_reference: bool = False
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class TraceReply:
+    """What tracing gave.
+
+    Attributes:
+        exported: serialised ``jax.export`` bytes per target; a missing target has an entry in ``errors``.
+        errors: the first error per target, or under ``None`` for one before any target.
+        facts: what the jaxpr says (see ``maxkernel_tools.worker.inspecting``); plain JSON, advice only.
+        outputs: output specs, flattened.
+        declared_params: the file's ``PARAMS``. ``declared_space``: its ``SPACE``.
+    """
+
+    child: ChildReport
+    exported: Mapping[Target, bytes] = field(default_factory=dict[Target, bytes])
+    errors: Mapping[Target | None, RawError] = field(default_factory=dict[Target | None, RawError])
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outputs: tuple[ArraySpec, ...] = ()
+    declared_params: Mapping[str, ParamValue] = field(default_factory=dict[str, ParamValue])
+    declared_space: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict[str, Sequence[ParamValue]])
+    imported_files: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """Compile exported bytes for one target.
+
+    Attributes:
+        options: per-compile TPU options, e.g. ``{"xla_tpu_scoped_vmem_limit_kib": "65536"}``.
+        dumps: keep the final schedule (slower by 1.1 to 2.6 times).
+        toolchain: name of the toolchain to compile with; ``default`` is the installed one.
+    """
+
+    exported: bytes
+    target: Target
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    dumps: bool = True
+    toolchain: str = "default"
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class CompileReply:
+    """What the compiler answered.
+
+    Attributes:
+        ok: it compiled.
+        error: the compiler's exception, where it raised.
+        crash_log: what it wrote to fd 2 before it died, where it aborted.
+        memory: ``memory_analysis()`` fields in bytes. ``cost``: ``cost_analysis()`` numbers.
+        hlo_text: optimised HLO.
+        dump_dir: folder of the schedule dumps (gzip files, original names without the time stamp), when asked for;
+            it lies in the compile cache and must not be changed.
+        cached: answered from the cache.
+        restarted: the service had died and was restarted for this request or by it.
+        versions: ``jax``, ``jaxlib``, ``libtpu``.
+    """
+
+    child: ChildReport
+    ok: bool
+    compile_ms: int
+    cached: bool = False
+    restarted: bool = False
+    error: RawError | None = None
+    crash_log: str = ""
+    memory: Mapping[str, int] = field(default_factory=dict[str, int])
+    cost: Mapping[str, float] = field(default_factory=dict[str, float])
+    hlo_text: str = ""
+    dump_dir: Path | None = None
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class InterpretOptions:
+    """How TPU interpret mode is set up; see ``pltpu.InterpretParams``."""
+
+    detect_races: bool = False
+    uninitialized_memory: Literal["nan", "zero"] = "nan"
+    out_of_bounds_reads: Literal["raise", "uninitialized"] = "raise"
+    num_cores: int = 1
+    dma_execution_mode: Literal["eager", "on_wait"] = "on_wait"
+    buffer_bounds: Literal["logical", "padded"] = "logical"
+    random_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class InterpretCase:
+    """Concrete inputs and the options to run them under."""
+
+    inputs: tuple[np.ndarray[Any, Any], ...]
+    options: InterpretOptions = InterpretOptions()
+
+
+@dataclass(frozen=True)
+class InterpretRequest:
+    """Run a kernel's one trace per shape in interpret mode; optionally export the same traces."""
+
+    kernel: KernelSource
+    cases: tuple[InterpretCase, ...]
+    params: Mapping[str, ParamValue] = field(default_factory=dict[str, ParamValue])
+    target: Target = Target.V6E
+    export: bool = True
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class CaseReply:
+    """What one case gave: arrays, or an error, and what the sanitizer saw."""
+
+    outputs: tuple[np.ndarray[Any, Any], ...] = ()
+    error: RawError | None = None
+    exported: bytes | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    races: tuple[str, ...] = ()
+    inputs_changed: tuple[int, ...] = ()
+    wall_ms: int = 0
+    tree: str = ""
+
+
+@dataclass(frozen=True)
+class InterpretReply:
+    """Replies in case order; shorter than the request when the child died, the culprit being the first missing."""
+
+    child: ChildReport
+    cases: tuple[CaseReply, ...] = ()
+    error: RawError | None = None
+
+
+@dataclass(frozen=True)
+class ReferenceRequest:
+    """Draw inputs and compute what is right, in a process no candidate enters.
+
+    Attributes:
+        source: text of ``reference.py`` (``workload`` and, for a task, ``create_inputs(rng, dims, dtype)``).
+        dims: sizes of the case, for ``create_inputs``.
+        specs: abstract inputs, where the reference has no ``create_inputs``: drawn by the general policy.
+        dtype: task dtype, short spelling.
+        seed: secret; feeds ``numpy.random.default_rng``.
+        mode: hardened or classic distributions.
+        oracle: compute a second answer in this precision from the same inputs.
+        only_inputs: skip computing the answer.
+        overrides: inputs to use instead of drawing them, by index.
+    """
+
+    source: KernelSource
+    seed: int
+    dtype: str = "bf16"
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    specs: tuple[ArraySpec, ...] = ()
+    mode: Literal["hardened", "classic"] = "hardened"
+    oracle: Literal["f64", "f32", "none"] = "f64"
+    only_inputs: bool = False
+    scale: float = 1.0
+    overrides: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict[int, np.ndarray[Any, Any]])
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class ReferenceReply:
+    """Inputs, the reference's own outputs at the task's dtype, and the oracle's."""
+
+    child: ChildReport
+    inputs: tuple[np.ndarray[Any, Any], ...] = ()
+    outputs: tuple[np.ndarray[Any, Any], ...] = ()
+    oracle: tuple[np.ndarray[Any, Any], ...] = ()
+    tree: str = ""
+    error: RawError | None = None
+
+
+class Runtime(Protocol):
+    """Where the lab's work runs. Implementations own processes, walls, deadlines and caches.
+
+    Every method answers in bounded time. A candidate's failure is in the reply; ``MachineryError`` is raised only when
+    the lab itself failed.
+    """
+
+    async def trace(self, request: TraceRequest) -> TraceReply:
+        """Load, trace and export a kernel in a sandboxed child."""
+        ...
+
+    async def compile(self, request: CompileRequest) -> CompileReply:
+        """Compile exported bytes with the real TPU compiler."""
+        ...
+
+    async def interpret(self, request: InterpretRequest) -> InterpretReply:
+        """Run a kernel's numerics in TPU interpret mode in a sandboxed child."""
+        ...
+
+    async def reference(self, request: ReferenceRequest) -> ReferenceReply:
+        """Draw inputs and compute the oracle in a process that never loads candidate code."""
+        ...
+
+    async def versions(self) -> Mapping[str, str]:
+        """Versions of python, jax, jaxlib and libtpu, read without importing jax."""
+        ...
