@@ -40,7 +40,8 @@ class RawError:
         message: its text, whole.
         frames: user and library frames of the traceback.
         source_frames: jaxpr source info at the failing equation, where one was found.
-        phase: what was being done: ``load``, ``trace``, ``lower``, ``export``, ``compile``, ``interpret``, ``reference``.
+        phase: what was being done: ``load``, ``trace``, ``lower``, ``export``, ``compile``, ``interpret``,
+            ``reference``.
     """
 
     type_name: str

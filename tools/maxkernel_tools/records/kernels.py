@@ -15,7 +15,10 @@ ENTRY_NAMES: Final = ("workload", "computation")
 """Accepted entry functions, first match wins."""
 
 CANDIDATE_FILE_NAME: Final = "kernel.py"
-"""The fixed file name a candidate is loaded under: exported bytes embed it, so that caches are shared across folders."""
+"""The fixed file name a candidate is loaded under.
+
+Exported bytes embed it, so that a kernel gives the same cache entry from every folder.
+"""
 
 
 class KernelSource(Record):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.findings import Finding, Severity
 
@@ -106,5 +105,3 @@ SEVERITY_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 def errors_first(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return ``findings`` in order of severity, stable."""
     return tuple(sorted(findings, key=lambda finding: SEVERITY_ORDER[finding.severity]))
-
-
