@@ -189,8 +189,41 @@ class InterpretRequest:
 
 
 @dataclass(frozen=True)
+class Observation:
+    """One thing the interpreter was seen doing, from inside the candidate's child: advice, never an acquittal.
+
+    Attributes:
+        kind: ``race``, ``uninitialized-read``, ``overhang-read`` (past the array, inside its last block),
+            ``out-of-bounds-read``, ``out-of-bounds-write``, ``deadlock``, ``semaphore-left``, ``revisited-output``.
+        message: what happened, with names of operands.
+        lines: lines of the kernel file involved, the one to edit first.
+        operand: the kernel argument concerned (``x_ref``, ``sem[1]``), where known.
+        between_cores: the two sides of a race ran on different cores.
+        count: how often.
+    """
+
+    kind: str
+    message: str
+    lines: tuple[int, ...] = ()
+    operand: str = ""
+    between_cores: bool = False
+    count: int = 1
+
+
+@dataclass(frozen=True)
 class CaseReply:
-    """What one case gave: arrays, or an error, and what the sanitizer saw."""
+    """What one case gave: arrays, or an error, and what the sanitizer saw.
+
+    Attributes:
+        outputs: flattened outputs, in order of the output tree.
+        exported: bytes from the same trace; the first case of each shape carries them.
+        facts: what the jaxpr says, and under ``anatomy`` names and lines of each kernel's arguments.
+        races: what the race detector said, one text each.
+        inputs_changed: indices of inputs whose bytes differ after the call.
+        tree: structure of the output.
+        observations: what the interpreter was seen doing.
+        export_error: the first error of exporting the same trace.
+    """
 
     outputs: tuple[np.ndarray[Any, Any], ...] = ()
     error: RawError | None = None
@@ -200,6 +233,8 @@ class CaseReply:
     inputs_changed: tuple[int, ...] = ()
     wall_ms: int = 0
     tree: str = ""
+    observations: tuple[Observation, ...] = ()
+    export_error: RawError | None = None
 
 
 @dataclass(frozen=True)
