@@ -45,11 +45,15 @@ class Tolerance(Record):
         policy: ``arithmetic`` derives it from oracle and dtype; ``exact`` allows none.
         reduction_dims: dims that are summed over, which scale rounding.
         factor: multiplies the reference's own rounding error.
+        published_atol: absolute part of the flat tolerance it was published with; the audit measures what that lets in.
+        published_rtol: its relative part.
     """
 
     policy: Literal["arithmetic", "exact"] = "arithmetic"
     reduction_dims: tuple[str, ...] = ()
     factor: float = 4.0
+    published_atol: float = 0.01
+    published_rtol: float = 0.01
 
 
 class Work(Record):
@@ -93,6 +97,8 @@ class TaskFacts(Record):
         constants: named scalars of the semantics (documentation; the reference holds them).
         outputs: one shape-and-dtype entry per output, same form as inputs.
         requires_pallas: whether a kernel without a ``pallas_call`` is refused.
+        fixed_dims: dims that are part of the semantics; derived shapes keep them at the full value.
+        rules: comparisons every set of dims must satisfy, e.g. ``Hq % Hkv == 0``.
     """
 
     id: str
@@ -115,6 +121,8 @@ class TaskFacts(Record):
     labels: tuple[TaskLabel, ...] = ()
     flaws: tuple[str, ...] = ()
     requires_pallas: bool = True
+    fixed_dims: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 class TaskLine(Record):
