@@ -1,0 +1,33 @@
+"""The device pretence: abstract TPU devices under which kernels are traced and lowered on a machine without one.
+
+Some lowering rules ask the default device its kind; inside :func:`pretend` they are told the target's. Literal values do,
+so that a child that traces need not load libtpu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+import jax
+from jax.sharding import AbstractMesh
+
+from maxkernel_tools.records.targets import Target
+
+# jax/_src/pallas/mosaic/tpu_info.py knows chips by these names.
+DEVICE_KINDS: Final[dict[Target, str]] = {
+    Target.V4: "TPU v4",
+    Target.V5E: "TPU v5 lite",
+    Target.V5P: "TPU v5",
+    Target.V6E: "TPU v6 lite",
+    Target.TPU7X: "TPU7x",
+}
+
+
+@contextmanager
+def pretend(target: Target) -> Generator[None]:
+    """Make ``target`` the device that tracing and lowering see."""
+    device = jax.sharding.AbstractDevice(device_kind=DEVICE_KINDS[target], num_cores=1, platform="tpu")
+    with jax.sharding.use_abstract_mesh(AbstractMesh((), (), abstract_device=device)):
+        yield
