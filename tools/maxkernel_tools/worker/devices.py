@@ -1,7 +1,7 @@
 """The device pretence: abstract TPU devices under which kernels are traced and lowered on a machine without one.
 
-Some lowering rules ask the default device its kind; inside :func:`pretend` they are told the target's. Literal values do,
-so that a child that traces need not load libtpu.
+Some lowering rules ask the default device its kind; inside :func:`pretend` they are told the one of the target. Literal
+values do, so that a child that traces need not load libtpu.
 """
 
 from __future__ import annotations
