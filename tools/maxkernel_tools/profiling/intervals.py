@@ -1,0 +1,46 @@
+"""How far the truth may lie from an estimate: wide where the model is known to be blind, never below the roofline."""
+
+from __future__ import annotations
+
+from maxkernel_tools.chips import Chip
+from maxkernel_tools.records.results import UnitUse
+from maxkernel_tools.records.targets import Target
+from maxkernel_tools.schedule.program import ProgramRun
+
+BASE = 0.05
+"""Relative error the model has on programs of known kinds (docs/accuracy.md)."""
+
+_UNCALIBRATED = 0.15
+_HOT_MXU = 0.20
+_HOT_FROM = 0.93
+_MISSING = 0.10
+_BRANCHES = 0.30
+_TRUNCATED = 0.05
+_SHORT_US = 20.0
+_SHORT = 0.15
+
+
+def interval(
+    time_us: float, roofline_us: float, run: ProgramRun, units: UnitUse, hardware: Chip
+) -> tuple[float, float]:
+    """Return (low, high) in µs.
+
+    Reasons to widen: a chip no constant was calibrated on; an MXU nearly always busy (published kernels ran up to 20 %
+    slower than such schedules); ops without a schedule; branches on data; extrapolation; very short programs, where
+    fixed costs decide.
+    """
+    down = up = BASE
+    if hardware.target is not Target.V6E:
+        down, up = down + _UNCALIBRATED, up + _UNCALIBRATED
+    if units.mxu > _HOT_FROM:
+        up += _HOT_MXU
+    if run.missing:
+        up += _MISSING
+    ran = [op.run for op in run.ops.values() if op.run]
+    if any(one.unknown_branches or one.unknown_transfers for one in ran):
+        down, up = down + _BRANCHES, up + _BRANCHES
+    if any(one.truncated for one in ran):
+        down, up = down + _TRUNCATED, up + _TRUNCATED
+    if time_us < _SHORT_US:
+        down, up = down + _SHORT, up + _SHORT
+    return max(roofline_us, time_us * (1 - min(down, 0.9))), time_us * (1 + up)
