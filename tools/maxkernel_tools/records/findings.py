@@ -90,6 +90,8 @@ class FindingCode(StrEnum):
     TIMED_OUT = "timed-out"
     OUT_OF_MEMORY = "out-of-memory"
     MACHINERY_FAILED = "machinery-failed"
+    LAB_UNAVAILABLE = "lab-unavailable"
+    INVALID_ARGUMENT = "invalid-argument"
     PROCESS_EXITED = "process-exited"
     OUTPUT_FLOOD = "output-flood"
     SCHEDULE_UNAVAILABLE = "schedule-unavailable"

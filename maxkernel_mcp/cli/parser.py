@@ -1,0 +1,138 @@
+"""The command line's grammar. Each verb names the function that runs it; those import what they need when called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from maxkernel_mcp import __version__
+
+Run = Callable[[argparse.Namespace], int]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the ``maxkernel`` command."""
+    parser = argparse.ArgumentParser(
+        prog="maxkernel", description="A TPU kernel laboratory: compile, test and profile JAX Pallas kernels."
+    )
+    parser.add_argument("--version", action="version", version=f"maxkernel {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _kernel_verbs(verbs)
+    _task_verbs(verbs)
+    _record_verbs(verbs)
+    _optimize_verb(verbs)
+    _server_verbs(verbs)
+    return parser
+
+
+def _verb(verbs: Any, name: str, run: Run, help_text: str, *, json_flag: bool = True) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=help_text, description=help_text)
+    parser.set_defaults(run=run)
+    parser.add_argument("--home", metavar="DIR", help="the lab's home (default $MAXKERNEL_HOME or ~/.maxkernel)")
+    if json_flag:
+        parser.add_argument("--json", action="store_true", help="print the MCP tool's structured result, alone")
+    return parser
+
+
+def _lazy(module: str, function: str) -> Run:
+    def run(options: argparse.Namespace) -> int:
+        return getattr(importlib.import_module(f"maxkernel_mcp.cli.{module}"), function)(options)
+
+    return run
+
+
+def _tool(name: str) -> Run:
+    def run(options: argparse.Namespace) -> int:
+        return importlib.import_module("maxkernel_mcp.cli.tools").run_tool(name, options)
+
+    return run
+
+
+def _workload_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="FILE", help="kernel file defining workload(*inputs, **PARAMS)")
+    parser.add_argument("--task", default="", help="task id or task folder")
+    parser.add_argument("--input", dest="inputs", action="append", default=[], metavar="SPEC", help="f32[64,512]")
+    parser.add_argument(
+        "--param", dest="params", action="append", default=[], metavar="K=V", help="over the file's PARAMS"
+    )
+    parser.add_argument("--import-root", dest="import_roots", action="append", default=[], metavar="DIR")
+    parser.add_argument("--detach", action="store_true", help="print a job id and go on in the background")
+
+
+def _kernel_verbs(verbs: Any) -> None:
+    compiling = _verb(verbs, "compile", _tool("compile_kernel"), "compile a kernel with the real TPU compiler")
+    _workload_options(compiling)
+    compiling.add_argument("--target", dest="targets", action="append", default=[], metavar="TPU", help="v5e, v6e, ...")
+    testing = _verb(verbs, "test", _tool("test_kernel"), "judge a kernel against its reference")
+    _workload_options(testing)
+    testing.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
+    testing.add_argument("--level", default="quick", help="quick, full or sanitize")
+    testing.add_argument("--target", default="", metavar="TPU")
+    profiling = _verb(
+        verbs, "profile", _tool("profile_kernel"), "estimate or measure a kernel's time and what bounds it"
+    )
+    _workload_options(profiling)
+    profiling.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
+    profiling.add_argument("--target", default="", metavar="TPU")
+    profiling.add_argument("--mode", default="auto", help="auto, estimate or device")
+    profiling.add_argument("--against", default="reference", help="reference, none or a run id")
+
+
+def _task_verbs(verbs: Any) -> None:
+    tasks: argparse.ArgumentParser = verbs.add_parser("tasks", help="list or show tasks")
+    kinds = tasks.add_subparsers(dest="kind", required=True, metavar="list|show")
+    listing = _verb(kinds, "list", _tool("list_tasks"), "list the tasks")
+    listing.add_argument("query", nargs="?", default="", help="words in id, title or operator")
+    listing.add_argument("--tier", default="")
+    listing.add_argument("--limit", type=int, default=60)
+    showing = _verb(kinds, "show", _tool("get_task"), "show one task, or a reference of your own")
+    showing.add_argument("task", nargs="?", default="", help="task id or task folder")
+    showing.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
+    showing.add_argument("--input", dest="inputs", action="append", default=[], metavar="SPEC")
+
+
+def _record_verbs(verbs: Any) -> None:
+    _verb(verbs, "env", _tool("describe_environment"), "what this lab is and where its settings come from")
+    runs: argparse.ArgumentParser = verbs.add_parser("runs", help="list, show or export runs")
+    kinds = runs.add_subparsers(dest="kind", required=True, metavar="list|show|export")
+    listing = _verb(kinds, "list", _tool("list_runs"), "list the newest runs")
+    for name in ("--task", "--kind", "--verdict"):
+        listing.add_argument(name, dest=f"{name[2:]}" if name != "--kind" else "run_kind", default="")
+    listing.add_argument("--limit", type=int, default=20)
+    showing = _verb(kinds, "show", _tool("get_run"), "show one run")
+    showing.add_argument("run_id")
+    export = _verb(kinds, "export", _lazy("records", "export"), "write all results as CSV", json_flag=False)
+    export.add_argument("file", metavar="FILE.csv")
+    read = _verb(kinds, "read", _lazy("records", "read"), "print an artifact, by its uri", json_flag=False)
+    read.add_argument("uri", metavar="maxkernel://runs/RUN/ARTIFACT")
+    jobs: argparse.ArgumentParser = verbs.add_parser("jobs", help="look at, stop or continue jobs")
+    acts = jobs.add_subparsers(dest="act", required=True, metavar="get|cancel|resume")
+    getting = _verb(acts, "get", _tool("get_job"), "how a job stands")
+    getting.add_argument("job_id")
+    getting.add_argument("--wait-s", type=float, default=0)
+    _verb(acts, "cancel", _tool("cancel_job"), "stop a job").add_argument("job_id")
+    _verb(acts, "resume", _lazy("optimize", "resume"), "continue a job, here, to its end").add_argument("job_id")
+
+
+def _optimize_verb(verbs: Any) -> None:
+    parser = _verb(verbs, "optimize", _lazy("optimize", "optimize"), "search for a faster kernel, unattended")
+    parser.add_argument("task", nargs="?", default="", help="task id or task folder")
+    parser.add_argument("--start-from", default="", metavar="K.py", help="a kernel of your own to improve")
+    parser.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
+    parser.add_argument("--input", dest="inputs", action="append", default=[], metavar="SPEC")
+    parser.add_argument("--paradigm", default="", help="auto, search or hitl")
+    parser.add_argument("--author", default="", help="who writes kernels; builtin needs no key")
+    parser.add_argument("--target", default="", metavar="TPU")
+    parser.add_argument("--budget", type=int, default=0, metavar="N", help="kernels to try at most")
+    parser.add_argument("--detach", action="store_true", help="print a job id and go on in the background")
+
+
+def _server_verbs(verbs: Any) -> None:
+    serve = _verb(verbs, "serve", _lazy("serve", "serve"), "serve MCP on stdin and stdout", json_flag=False)
+    serve.add_argument(
+        "--root", dest="roots", action="append", default=[], metavar="DIR", help="folder files may be read from"
+    )
+    serve.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+    _verb(verbs, "doctor", _lazy("doctor", "doctor"), "what works here, what does not, and the cure")

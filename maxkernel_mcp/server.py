@@ -1,0 +1,129 @@
+"""The MCP server over a lab: tools and resources, both protocol eras, any transport. Knows no kernel and no process.
+
+Built on the SDK's low-level server: it leaves schemas, argument checks and error texts to us, where the high-level one drops
+unknown arguments silently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import mcp_types as types
+import structlog
+from mcp.server.lowlevel import Server
+
+from maxkernel_lab.answers import is_misuse
+from maxkernel_lab.lab import Lab
+from maxkernel_lab.registry import Tool
+from maxkernel_lab.rendering import as_text
+from maxkernel_mcp import __version__
+from maxkernel_mcp.resources import list_templates, read_resource
+from maxkernel_mcp.schemas import input_schema, output_schema
+from maxkernel_tools.records.results import ToolResult
+
+NAME: Final = "maxkernel"
+INSTRUCTIONS: Final = (
+    "A laboratory for TPU kernels (JAX Pallas). No TPU is needed: compile_kernel uses the real TPU compiler, test_kernel "
+    "judges numerics in interpret mode, profile_kernel estimates time from the compiler's schedule and says so. "
+    "A good loop: get_task, write workload(*inputs), compile_kernel, test_kernel, profile_kernel. A call that takes over "
+    "40 s answers with a job_id; get_job waits for it."
+)
+_logger = structlog.get_logger(__name__)
+
+_Context = Any
+"""``ServerRequestContext``: the SDK's, of any lifespan and request type."""
+
+
+def build_server(lab: Lab, *, version: str = __version__) -> Server[Any]:
+    """Return a server for ``lab``; one server may serve any number of connections."""
+    listed = [_listing(tool) for tool in lab.tools]
+    schemas = {tool.name: tool.input_schema for tool in listed}
+
+    async def list_tools(context: _Context, params: Any) -> types.ListToolsResult:  # noqa: ARG001
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await _call(lab, context, params)
+
+    async def list_resources(context: _Context, params: Any) -> types.ListResourcesResult:  # noqa: ARG001
+        return types.ListResourcesResult(resources=[])
+
+    async def templates(context: _Context, params: Any) -> types.ListResourceTemplatesResult:  # noqa: ARG001
+        return types.ListResourceTemplatesResult(resource_templates=list_templates())
+
+    async def read(context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:  # noqa: ARG001
+        return await read_resource(lab, str(params.uri))
+
+    return Server(
+        NAME,
+        version=version,
+        title="MaxKernel",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=schemas.get,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=templates,
+        on_read_resource=read,
+    )
+
+
+async def _call(lab: Lab, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    result = await lab.call(
+        params.name,
+        params.arguments or {},
+        _reporter(context.session.report_progress),
+        handover_s=lab.services.settings.server_handover_s,
+    )
+    return to_call_result(result)
+
+
+def to_call_result(result: ToolResult) -> types.CallToolResult:
+    """Return a tool's result as MCP carries it: every fact as structure and again as text."""
+    structured = result.model_dump(mode="json")
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=as_text(structured))],
+        structured_content=structured,
+        is_error=is_misuse(result) or result.state == "failed",
+    )
+
+
+def _reporter(send: Callable[[float, float | None, str | None], Awaitable[None]]) -> Any:
+    """Return a progress callback whose value always rises, as the protocol demands."""
+    last = 0.0
+
+    async def report(done: float, total: float | None, message: str) -> None:
+        nonlocal last
+        last = done if done > last else last + 0.001
+        await send(last, total if total is not None and total >= last else None, message[:500])
+
+    return report
+
+
+def _listing(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=input_schema(tool),
+        output_schema=output_schema(tool),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.read_only,
+            destructive_hint=False,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=tool.open_world,
+        ),
+    )
+
+
+def schema_sizes(lab: Lab) -> tuple[int, int]:
+    """Return bytes of names, descriptions and input schemas of all tools, and of the whole listing."""
+    listed = [_listing(tool) for tool in lab.tools]
+    small = sum(
+        len(json.dumps([tool.name, tool.description, tool.input_schema], separators=(",", ":"))) for tool in listed
+    )
+    whole = sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in listed)
+    return small, whole

@@ -1,0 +1,135 @@
+"""Serve MCP over stdio, or over a socket to a child of ours, and end cleanly whatever ends us.
+
+The SDK reads stdin in a thread that cannot be interrupted, so after a signal the process would wait for the next line for ever:
+once the lab is closed and its children are gone, the process ends itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import mcp_types as types
+from anyio.abc import ByteStream
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+
+from maxkernel_lab.lab import Lab
+from maxkernel_lab.settings import Settings
+from maxkernel_mcp.server import build_server
+
+HARD_EXIT_S: Final = 3.0
+"""After a signal, or the end of stdin, the process is gone within this time even if something hangs."""
+MAX_LINE_BYTES: Final = 4 << 20
+
+
+async def serve_stdio(settings: Settings, task_roots: Sequence[Path]) -> None:
+    """Serve one client on stdin and stdout until it goes, or a signal comes.
+
+    Raises:
+        MachineryError: the lab's home or store cannot be used.
+    """
+    ending = _Ending()
+    async with anyio.create_task_group() as group:
+        async with Lab.open(settings, task_roots) as lab:
+            group.start_soon(_note_signal, ending)
+            group.start_soon(_serve_client, lab, ending)
+            await ending.event.wait()
+            arm_hard_exit()
+        if ending.by_signal:
+            _leave()
+        # The end of stdin: what was answered may still be on its way out, so leave in order.
+        group.cancel_scope.cancel()
+
+
+class _Ending:
+    """Why serving ends."""
+
+    def __init__(self) -> None:
+        self.event = anyio.Event()
+        self.by_signal = False
+
+
+async def _serve_client(lab: Lab, ending: _Ending) -> None:
+    async with stdio_server() as (read, write):
+        server = build_server(lab)
+        await server.run(read, write, server.create_initialization_options())
+    ending.event.set()
+
+
+async def serve_stream(server: Server[Any], stream: ByteStream) -> None:
+    """Serve one connection over a byte stream, e.g. a socket to an orchestrator, until the other side closes it."""
+    async with message_streams(stream) as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def message_streams(stream: ByteStream) -> AsyncIterator[tuple[Any, Any]]:
+    """Frame a byte stream as MCP does on stdio: one JSON message per line."""
+    incoming_in, incoming_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing_in, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        async with incoming_in:
+            buffer = b""
+            while True:
+                try:
+                    buffer += await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+                *lines, buffer = buffer.split(b"\n")
+                for line in lines:
+                    await incoming_in.send(_parsed(line))
+                if len(buffer) > MAX_LINE_BYTES:
+                    return
+
+    async def write() -> None:
+        async with outgoing_out:
+            async for message in outgoing_out:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    await stream.send(line.encode() + b"\n")
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+
+    async with stream, anyio.create_task_group() as group:
+        group.start_soon(read)
+        group.start_soon(write)
+        yield incoming_out, outgoing_in
+        group.cancel_scope.cancel()
+
+
+def _parsed(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+async def _note_signal(ending: _Ending) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            ending.by_signal = True
+            ending.event.set()
+            return
+
+
+def arm_hard_exit(seconds: float = HARD_EXIT_S) -> None:
+    """Make sure the process ends; its children die with it (they ask the kernel for that)."""
+    timer = threading.Timer(seconds, os._exit, args=(0,))
+    timer.daemon = True
+    timer.start()
+
+
+def _leave() -> None:
+    """End the process now that everything of the lab is closed."""
+    sys.stderr.flush()
+    os._exit(0)

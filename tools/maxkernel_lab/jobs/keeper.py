@@ -1,0 +1,245 @@
+"""The lab's jobs: hand a long call over to one, watch it, cancel it, take it up again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import anyio
+import anyio.to_thread
+import structlog
+from anyio.abc import TaskGroup
+
+from maxkernel_lab.jobs.folder import OWNER, JobFolder
+from maxkernel_lab.jobs.work import Work
+from maxkernel_lab.locks import lock_owner
+from maxkernel_lab.store import RunStore
+from maxkernel_tools.context import Progress
+from maxkernel_tools.errors import MachineryError, MisuseError
+from maxkernel_tools.records.jobs import JobProgress, JobResult
+from maxkernel_tools.records.results import ToolResult
+
+_POLL_S: Final = 0.25
+_STOP_S: Final = 10.0
+_START_S: Final = 20.0
+_logger = structlog.get_logger(__name__)
+
+
+class Launcher(Protocol):
+    """Starts an orchestrator for a job folder and stays until it has ended."""
+
+    async def run(self, folder: Path) -> int:
+        """Start it, wait for its end, return its exit code (negative: the signal). Cancelling kills it and its children."""
+        ...
+
+
+Rerun = Callable[[str, Mapping[str, Any]], Work]
+"""``rerun(tool_name, arguments)`` makes the work of a call that was interrupted, for taking it up again."""
+
+
+class JobKeeper:
+    """Keeps the jobs of one lab.
+
+    Args:
+        folder: ``$MAXKERNEL_HOME/jobs``.
+        store: for the index of jobs.
+        tasks: the lab's task group; jobs end with it.
+        launcher: starts orchestrators, where this lab can.
+
+    Attributes:
+        rerun: makes the work of an interrupted call; the lab sets it.
+    """
+
+    def __init__(self, folder: Path, store: RunStore, tasks: TaskGroup, launcher: Launcher | None = None) -> None:
+        self._folder = folder
+        self._store = store
+        self._tasks = tasks
+        self.rerun: Rerun | None = None
+        self.launcher = launcher
+        self._stops: dict[str, anyio.CancelScope] = {}
+
+    async def adopt(self, work: Work, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Let a call that is taking long go on as a job, and return what to tell its caller."""
+        folder = await self.prepare_call(tool, arguments)
+        await self._own(folder, lambda lock: self._keep_call(folder, work, lock))
+        return ToolResult(
+            ok=None,
+            state="running",
+            job_id=folder.job_id,
+            summary=f"{tool} goes on as job {folder.job_id}; get_job with wait_s=40 waits for it.",
+        )
+
+    async def prepare_call(self, tool: str, arguments: Mapping[str, Any]) -> JobFolder:
+        """Return a new job folder for a tool call."""
+        config = {"kind": "call", "tool": tool, "arguments": dict(arguments)}
+        folder = await anyio.to_thread.run_sync(lambda: JobFolder.create(self._folder, config))
+        await anyio.to_thread.run_sync(self._store.add_job, folder.job_id, "call", tool, None)
+        return folder
+
+    async def start_optimization(self, config: Mapping[str, Any]) -> JobResult:
+        """Start an orchestrator as a job, or take up the interrupted one of the same config.
+
+        Raises:
+            MachineryError: this lab cannot start one, or it did not come up.
+        """
+        folder = await self.prepare_optimization(config)
+        await self._launch(folder)
+        return folder.report()
+
+    async def prepare_optimization(self, config: Mapping[str, Any]) -> JobFolder:
+        """Return the folder for an optimisation: a new one, or that of an interrupted job of the same config."""
+        whole = {"kind": "optimization", **config}
+        for job_id in await anyio.to_thread.run_sync(self._store.job_ids, 200):
+            folder = JobFolder(self._folder / job_id)
+            if folder.config == whole and folder.state() in {"interrupted", "cancelled"}:
+                folder.clear_cancel()
+                return folder
+        folder = await anyio.to_thread.run_sync(lambda: JobFolder.create(self._folder, whole))
+        label = str(config.get("task") or config.get("reference_path") or "")
+        await anyio.to_thread.run_sync(self._store.add_job, folder.job_id, "optimization", label, None)
+        return folder
+
+    async def get(self, job_id: str, wait_s: float, progress: Progress) -> JobResult:
+        """Return how a job stands, after waiting up to ``wait_s`` for its end."""
+        folder = JobFolder.find(self._folder, job_id)
+        deadline = anyio.current_time() + wait_s
+        told = ""
+        while True:
+            report = await anyio.to_thread.run_sync(folder.report)
+            if report.job_state != "running" or anyio.current_time() >= deadline:
+                return report
+            words = f"{report.progress.stage} {report.progress.message}".strip()
+            if words != told:
+                told = words
+                await progress(report.progress.done, report.progress.total, words)
+            await anyio.sleep(min(_POLL_S, max(0.0, deadline - anyio.current_time())))
+
+    async def cancel(self, job_id: str) -> JobResult:
+        """Stop a job, whichever process of the user owns it."""
+        folder = JobFolder.find(self._folder, job_id)
+        if folder.state() == "running":
+            await anyio.to_thread.run_sync(folder.request_cancel)
+            own = self._stops.get(job_id)
+            if own is not None:
+                own.cancel()
+            elif folder.kind == "optimization":
+                _terminate_orchestrator(folder)
+            with anyio.move_on_after(_STOP_S):
+                while folder.state() == "running":
+                    await anyio.sleep(0.05)
+        elif folder.state() == "interrupted":
+            folder.request_cancel()
+        return await anyio.to_thread.run_sync(folder.report)
+
+    async def resume(self, job_id: str) -> JobResult:
+        """Take up an interrupted or cancelled job; a job that runs or is done is left as it is."""
+        folder = JobFolder.find(self._folder, job_id)
+        if folder.state() in {"interrupted", "cancelled"}:
+            folder.clear_cancel()
+            config = folder.config
+            if folder.kind == "call" and self.rerun is not None:
+                work = self.rerun(str(config["tool"]), config["arguments"])
+                self._tasks.start_soon(work.run)
+                await self._own(folder, lambda lock: self._keep_call(folder, work, lock))
+            else:
+                await self._launch(folder)
+        return await anyio.to_thread.run_sync(folder.report)
+
+    async def _own(self, folder: JobFolder, keep: Callable[[int], Awaitable[None]]) -> None:
+        lock = await anyio.to_thread.run_sync(folder.lock)
+        if lock is None:
+            raise MisuseError(
+                f"Job {folder.job_id} is owned by another process.", allowed="a job nobody runs.", action="Use get_job."
+            )
+        self._tasks.start_soon(keep, lock)
+
+    async def _keep_call(self, folder: JobFolder, work: Work, lock: int) -> None:
+        """Own the job of a call until it ends; the lock is freed only after the result is written."""
+
+        async def tell(done: float, total: float | None, message: str) -> None:
+            # A job without a total is common: tools know their steps, not always how many will follow.
+            step = JobProgress(
+                stage=work.label, message=message, done=int(done), total=None if total is None else int(total)
+            )
+            await anyio.to_thread.run_sync(folder.write_progress, step)
+
+        work.listener = tell
+        try:
+            with anyio.CancelScope() as scope:
+                self._stops[folder.job_id] = scope
+                while not await work.wait(_POLL_S * 4):
+                    if folder.cancel_requested:
+                        break
+            if not work.finished:
+                await work.stop(_STOP_S)
+            if work.result is not None:
+                folder.write_result(_plain(work.result, folder.job_id))
+        finally:
+            self._stops.pop(folder.job_id, None)
+            os.close(lock)
+
+    async def _launch(self, folder: JobFolder) -> None:
+        if self.launcher is None:
+            raise MachineryError(
+                "This lab cannot start an orchestrator; use `maxkernel optimize` in a shell, or call start_optimization "
+                "on a server."
+            )
+        ended = anyio.Event()
+        self._tasks.start_soon(self._keep_orchestrator, folder, self.launcher, ended)
+        # Until it holds its lock a reader would call the job interrupted; so the caller hears of it only then.
+        with anyio.move_on_after(_START_S):
+            while not (folder.owned or ended.is_set()):
+                await anyio.sleep(0.05)
+
+    async def _keep_orchestrator(self, folder: JobFolder, launcher: Launcher, ended: anyio.Event) -> None:
+        code: int | None = None
+        try:
+            with anyio.CancelScope() as scope:
+                self._stops[folder.job_id] = scope
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_watch_cancel, folder, scope)
+                    code = await launcher.run(folder.path)
+                    group.cancel_scope.cancel()
+        except MachineryError as error:
+            folder.write_result(_failed(folder.job_id, f"The orchestrator could not be started: {error}"))
+        finally:
+            ended.set()
+            self._stops.pop(folder.job_id, None)
+        if code and code > 0 and folder.result is None and not folder.cancel_requested:
+            _logger.warning("orchestrator_failed", job_id=folder.job_id, exit_code=code)
+            folder.write_result(
+                _failed(
+                    folder.job_id, f"The orchestrator ended with exit code {code}; see {folder.path / 'log.jsonl'}."
+                )
+            )
+
+
+async def _watch_cancel(folder: JobFolder, scope: anyio.CancelScope) -> None:
+    """Another process can only leave a note; look for it."""
+    while not folder.cancel_requested:
+        await anyio.sleep(_POLL_S)
+    scope.cancel()
+
+
+def _terminate_orchestrator(folder: JobFolder) -> None:
+    """Signal an orchestrator that a shell started: the process that holds the lock, if it is one of ours on this job."""
+    pid = lock_owner(folder.path / OWNER)
+    if pid is None:
+        return
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if b"maxkernel_orchestrators" in command and any(folder.job_id.encode() in part for part in command):
+            os.kill(pid, signal.SIGTERM)
+    except (OSError, ProcessLookupError):
+        return
+
+
+def _plain(result: ToolResult, job_id: str) -> dict[str, Any]:
+    return {**result.model_dump(mode="json"), "job_id": job_id}
+
+
+def _failed(job_id: str, message: str) -> dict[str, Any]:
+    return ToolResult(ok=False, state="failed", job_id=job_id, summary=message).model_dump(mode="json")

@@ -1,0 +1,136 @@
+"""The arguments of every tool. Descriptions are what a model reads: short, with an example where form matters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from maxkernel_lab.registry.definition import Arguments
+from maxkernel_tools.records.kernels import ParamValue
+from maxkernel_tools.records.verdicts import TestLevel
+
+MAX_SOURCE: int = 256_000
+"""Longest kernel text, in characters; the largest kernels in public use are below 100 kB."""
+
+_Path = Annotated[str, Field(max_length=4096)]
+_Name = Annotated[str, Field(max_length=4096)]
+_Spec = Annotated[str, Field(max_length=200)]
+_Specs = Annotated[tuple[_Spec, ...], Field(max_length=64)]
+_Source = Annotated[str, Field(max_length=MAX_SOURCE)]
+_TARGETS = "v4 v5e v5p v6e tpu7x, or a jax device kind"
+
+
+class NoArguments(Arguments):
+    """A tool without arguments."""
+
+
+class ListTasksArguments(Arguments):
+    """Filters of ``list_tasks``."""
+
+    query: Annotated[str, Field(max_length=200, description="Words in id, title or operator.")] = ""
+    tier: Annotated[str, Field(max_length=50, description="priority, kernelbench, models or user.")] = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 60
+
+
+class GetTaskArguments(Arguments):
+    """A task, or a reference of one's own with its inputs."""
+
+    task: Annotated[_Name, Field(description="Task id (8p_GEMM) or a task folder.")] = ""
+    reference: Annotated[_Source, Field(description="Text of a plain JAX file defining workload; needs inputs.")] = ""
+    reference_path: Annotated[_Path, Field(description="Path of such a file.")] = ""
+    inputs: Annotated[_Specs, Field(description='Abstract inputs without a task: ["bf16[8192,8192]"].')] = ()
+
+
+class KernelArguments(Arguments):
+    """One kernel on one workload."""
+
+    source: Annotated[_Source, Field(description="Kernel text defining workload(*inputs, **PARAMS).")] = ""
+    path: Annotated[_Path, Field(description="Path of the kernel file, instead of source.")] = ""
+    import_roots: Annotated[
+        tuple[_Path, ...], Field(max_length=16, description="Project folders the kernel may import from.")
+    ] = ()
+    task: Annotated[_Name, Field(description="Task id (8p_GEMM) or a task folder; gives inputs and reference.")] = ""
+    inputs: Annotated[_Specs, Field(description='Abstract inputs without a task: ["bf16[8192,8192]", "s32[16]"].')] = ()
+    params: Annotated[
+        dict[str, ParamValue], Field(max_length=64, description="Values over the file's PARAMS: {BLOCK_M: 256}.")
+    ] = {}
+
+
+class CompileArguments(KernelArguments):
+    """Arguments of ``compile_kernel``."""
+
+    targets: Annotated[
+        tuple[Annotated[str, Field(max_length=50)], ...],
+        Field(max_length=5, description=f"TPU generations: {_TARGETS}. Default: the target in the settings (v6e)."),
+    ] = ()
+
+
+class _ReferenceArguments(KernelArguments):
+    reference: Annotated[_Source, Field(description="Without a task: text of a plain JAX file with workload.")] = ""
+    reference_path: Annotated[_Path, Field(description="Path of such a file.")] = ""
+
+
+class TestArguments(_ReferenceArguments):
+    """Arguments of ``test_kernel``."""
+
+    __test__ = False  # keeps pytest from collecting it
+
+    level: Annotated[
+        TestLevel, Field(description="quick; full adds shapes and seeds; sanitize adds races and uninitialised reads.")
+    ] = "quick"
+    target: Annotated[str, Field(max_length=50, description=f"TPU generation to interpret as: {_TARGETS}.")] = ""
+
+
+class ProfileArguments(_ReferenceArguments):
+    """Arguments of ``profile_kernel``."""
+
+    target: Annotated[str, Field(max_length=50, description=f"TPU generation: {_TARGETS}.")] = ""
+    mode: Annotated[
+        Literal["auto", "estimate", "device"],
+        Field(description="auto measures where a TPU is, else estimates; the result says which."),
+    ] = "auto"
+    against: Annotated[str, Field(max_length=50, description="reference, none, or a run id to compare with.")] = (
+        "reference"
+    )
+
+
+class OptimizeArguments(Arguments):
+    """Arguments of ``start_optimization``."""
+
+    task: Annotated[_Name, Field(description="Task id or task folder.")] = ""
+    reference_path: Annotated[_Path, Field(description="Without a task: a plain JAX file with workload.")] = ""
+    inputs: Annotated[_Specs, Field(description="Abstract inputs of that reference.")] = ()
+    start_from: Annotated[_Path, Field(description="Path of a kernel to improve.")] = ""
+    paradigm: Annotated[Literal["", "auto", "search", "hitl"], Field(description="Default: the settings' (auto).")] = ""
+    author: Annotated[str, Field(max_length=200, description="Who writes kernels; builtin needs no key.")] = ""
+    target: Annotated[str, Field(max_length=50, description=f"TPU generation: {_TARGETS}.")] = ""
+    budget: Annotated[int, Field(ge=0, le=100_000, description="Kernels to try at most; 0: the settings'.")] = 0
+
+
+class GetJobArguments(Arguments):
+    """Arguments of ``get_job``."""
+
+    job_id: Annotated[str, Field(max_length=40, description="As a call gave it: j-…")]
+    wait_s: Annotated[float, Field(ge=0, le=40, description="Wait this long for the job to end.")] = 0
+
+
+class JobArguments(Arguments):
+    """Arguments of ``cancel_job`` and ``resume_job``."""
+
+    job_id: Annotated[str, Field(max_length=40, description="As a call gave it: j-…")]
+
+
+class GetRunArguments(Arguments):
+    """Arguments of ``get_run``."""
+
+    run_id: Annotated[str, Field(max_length=40, description="As a result gave it: r-…")]
+
+
+class ListRunsArguments(Arguments):
+    """Filters of ``list_runs``."""
+
+    task: Annotated[str, Field(max_length=200, description="Only runs of this task id.")] = ""
+    kind: Annotated[str, Field(max_length=40, description="candidate or task.")] = ""
+    verdict: Annotated[str, Field(max_length=40, description="Only runs whose newest test says this.")] = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 20

@@ -1,0 +1,149 @@
+"""All tools, each defined once."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Final
+
+from maxkernel_lab.registry import arguments as args
+from maxkernel_lab.registry import environment, job_tools, kernel_tools, run_tools, task_tools
+from maxkernel_lab.registry.definition import Tool
+from maxkernel_tools.errors import MisuseError
+from maxkernel_tools.records.compiles import CompileResult
+from maxkernel_tools.records.environments import EnvironmentResult
+from maxkernel_tools.records.jobs import JobResult, RunListResult, RunResult
+from maxkernel_tools.records.profiles import ProfileResult
+from maxkernel_tools.records.tasks import TaskListResult, TaskResult
+from maxkernel_tools.records.verdicts import TestResult
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    Tool(
+        name="describe_environment",
+        title="Describe the lab",
+        description="Where this lab runs and what it can do: versions, runtimes, targets, sandbox, authors, limits, and "
+        "the origin of each setting. Call it first when something is unavailable.",
+        arguments=args.NoArguments,
+        result=EnvironmentResult,
+        handler=environment.describe_environment,
+    ),
+    Tool(
+        name="list_tasks",
+        title="List tasks",
+        description="List the benchmark's kernel tasks, filtered by words and tier.",
+        arguments=args.ListTasksArguments,
+        result=TaskListResult,
+        handler=task_tools.list_tasks,
+    ),
+    Tool(
+        name="get_task",
+        title="Get a task",
+        description="What a task computes: semantics, inputs, reference source and jaxpr, tolerance policy, flops, bytes, "
+        "roofline time per TPU, published times with their source. Also reads a reference of your own with its inputs.",
+        arguments=args.GetTaskArguments,
+        result=TaskResult,
+        handler=task_tools.get_task,
+        long=True,
+    ),
+    Tool(
+        name="compile_kernel",
+        title="Compile a kernel",
+        description="Compile a JAX Pallas kernel with the real TPU compiler, no TPU needed. Answers per target: errors "
+        "with the line to edit and a hint, VMEM and SMEM use, flops, HBM bytes, an estimated time.",
+        arguments=args.CompileArguments,
+        result=CompileResult,
+        handler=kernel_tools.compile_kernel,
+        long=True,
+    ),
+    Tool(
+        name="test_kernel",
+        title="Test a kernel",
+        description="Judge a kernel against its reference in TPU interpret mode, in a sandbox, on inputs and tolerances "
+        "the grader owns. Verdict: correct, incorrect, inconclusive, rejected, crashed or timed-out.",
+        arguments=args.TestArguments,
+        result=TestResult,
+        handler=kernel_tools.test_kernel,
+        long=True,
+    ),
+    Tool(
+        name="profile_kernel",
+        title="Profile a kernel",
+        description="Time of a kernel and what bounds it, against its reference or an earlier run. Without a TPU both "
+        "sides are estimated by the schedule model; time_source says which it is.",
+        arguments=args.ProfileArguments,
+        result=ProfileResult,
+        handler=kernel_tools.profile_kernel,
+        long=True,
+    ),
+    Tool(
+        name="start_optimization",
+        title="Start an optimisation",
+        description="Start an unattended search for a faster kernel and return a job_id at once. Follow with get_job.",
+        arguments=args.OptimizeArguments,
+        result=JobResult,
+        handler=job_tools.start_optimization,
+        read_only=False,
+        idempotent=False,
+        open_world=True,
+    ),
+    Tool(
+        name="get_job",
+        title="Get a job",
+        description="State, progress, best kernel so far and cost of a job; its result when done. wait_s waits for it.",
+        arguments=args.GetJobArguments,
+        result=JobResult,
+        handler=job_tools.get_job,
+    ),
+    Tool(
+        name="cancel_job",
+        title="Cancel a job",
+        description="Stop a job and all its processes. What it finished stays; resume_job continues it.",
+        arguments=args.JobArguments,
+        result=JobResult,
+        handler=job_tools.cancel_job,
+        read_only=False,
+    ),
+    Tool(
+        name="resume_job",
+        title="Resume a job",
+        description="Continue an interrupted or cancelled job from its last finished step.",
+        arguments=args.JobArguments,
+        result=JobResult,
+        handler=job_tools.resume_job,
+        read_only=False,
+        open_world=True,
+    ),
+    Tool(
+        name="get_run",
+        title="Get a run",
+        description="The record of one candidate on one workload: its stages, results and artifacts.",
+        arguments=args.GetRunArguments,
+        result=RunResult,
+        handler=run_tools.get_run,
+    ),
+    Tool(
+        name="list_runs",
+        title="List runs",
+        description="The newest runs, with verdict and time, filtered by task, kind or verdict.",
+        arguments=args.ListRunsArguments,
+        result=RunListResult,
+        handler=run_tools.list_runs,
+    ),
+)
+_BY_NAME: Final = {tool.name: tool for tool in TOOLS}
+
+
+def find_tool(name: str) -> Tool:
+    """Return the tool called ``name``.
+
+    Raises:
+        MisuseError: there is none; a close name is suggested.
+    """
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        close = difflib.get_close_matches(name, _BY_NAME, n=1)
+        raise MisuseError(
+            f"Unknown tool {name[:80]!r}.",
+            allowed=", ".join(_BY_NAME) + ".",
+            action=f"Did you mean {close[0]}?" if close else "Call one of these.",
+        )
+    return tool

@@ -1,0 +1,72 @@
+"""Handlers of the job tools: start an optimisation, look at a job, stop it, take it up again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxkernel_lab.registry.arguments import MAX_SOURCE, GetJobArguments, JobArguments, OptimizeArguments
+from maxkernel_lab.registry.definition import Services
+from maxkernel_lab.registry.paths import read_text_file
+from maxkernel_lab.registry.workloads import one_target, workload
+from maxkernel_tools.context import Progress
+from maxkernel_tools.errors import MisuseError
+from maxkernel_tools.records.jobs import JobResult
+
+
+def optimization_config(services: Services, arguments: OptimizeArguments) -> dict[str, Any]:
+    """Return the config of an optimisation, all of it checked, so that a job does not start only to fail.
+
+    Raises:
+        MisuseError: task, reference, inputs or start kernel cannot be read, or paradigm or target is unknown.
+    """
+    settings = services.settings
+    wanted = workload(services, task=arguments.task, inputs=arguments.inputs, reference_path=arguments.reference_path)
+    if wanted.reference is None:
+        raise MisuseError(
+            "An optimisation needs something to compare with.",
+            allowed="task, or reference_path with inputs.",
+            action="Pass one.",
+        )
+    config: dict[str, Any] = {
+        "paradigm": arguments.paradigm or settings.paradigm,
+        "author": arguments.author or settings.author,
+        "target": one_target(services, arguments.target).value,
+        "budget": {
+            "evaluations": arguments.budget or settings.budget_evaluations,
+            "wall_s": settings.budget_minutes * 60,
+        },
+        "home": str(services.home.root),
+    }
+    if wanted.task is not None:
+        in_catalog = wanted.task.folder.parent in services.benchmark_roots
+        config["task"] = wanted.task.facts.id if in_catalog else str(wanted.task.folder)
+    else:
+        _, path = read_text_file(arguments.reference_path, settings, what="reference file", max_bytes=MAX_SOURCE)
+        config["reference_path"] = str(path)
+        config["inputs"] = [str(spec) for spec in wanted.inputs]
+    if arguments.start_from:
+        _, path = read_text_file(arguments.start_from, settings, what="kernel to improve", max_bytes=MAX_SOURCE)
+        config["start_from"] = str(path)
+    return config
+
+
+async def start_optimization(services: Services, arguments: OptimizeArguments, progress: Progress) -> JobResult:
+    """Handle ``start_optimization``."""
+    config = optimization_config(services, arguments)
+    await progress(0, None, "starting the orchestrator")
+    return await services.jobs.start_optimization(config)
+
+
+async def get_job(services: Services, arguments: GetJobArguments, progress: Progress) -> JobResult:
+    """Handle ``get_job``."""
+    return await services.jobs.get(arguments.job_id, arguments.wait_s, progress)
+
+
+async def cancel_job(services: Services, arguments: JobArguments, progress: Progress) -> JobResult:  # noqa: ARG001
+    """Handle ``cancel_job``."""
+    return await services.jobs.cancel(arguments.job_id)
+
+
+async def resume_job(services: Services, arguments: JobArguments, progress: Progress) -> JobResult:  # noqa: ARG001
+    """Handle ``resume_job``."""
+    return await services.jobs.resume(arguments.job_id)
