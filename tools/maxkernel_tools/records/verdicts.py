@@ -55,6 +55,7 @@ class SandboxReport(Record):
     rlimits: bool = False
     no_network: bool = False
     pid_namespace: bool = False
+    seccomp: bool = False
     memory_watchdog: bool = False
     notes: tuple[str, ...] = ()
 

@@ -27,6 +27,10 @@ class PlainFields:
         self._owner = owner
         self._names = tuple(field.name for field in dataclasses.fields(owner) if field.name not in apart)
 
+    def prepare(self) -> None:
+        """Build the validators now: later, behind walls, what building them imports cannot be read."""
+        _adapters(self._owner, self._names)
+
     def dump(self, value: Any) -> dict[str, Any]:
         """Return the plain fields of ``value`` as JSON-ready data."""
         adapters = _adapters(self._owner, self._names)

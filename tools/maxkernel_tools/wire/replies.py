@@ -22,6 +22,12 @@ _COMPILE: Final = PlainFields(CompileReply, "child", "hlo_text", "dump_dir", "ca
 _ERROR: Final = PlainFields(RawError)
 
 
+def prepare() -> None:
+    """Build every validator of this module; see :meth:`PlainFields.prepare`."""
+    for fields in (_TRACE, _CASE, _REFERENCE, _COMPILE, _ERROR):
+        fields.prepare()
+
+
 def encode_walls(report: SandboxReport, nonce: str) -> Message:
     """The first frame of a child: which walls stand, said before any candidate code runs."""
     return Message(kind="walls", nonce=nonce, body=report.model_dump(mode="json"))
@@ -122,11 +128,6 @@ def decode_compile_reply(message: Message, child: ChildReport, dump_dir: Path | 
     """Read a compile reply."""
     text = BlobReader(message.blobs).get(message.body.get("hlo_text")).decode("utf-8", "replace")
     return CompileReply(**_COMPILE.load(message.body), hlo_text=text, child=child, dump_dir=dump_dir)
-
-
-def dump_error(error: RawError | None) -> dict[str, Any] | None:
-    """Return ``error`` as plain data."""
-    return None if error is None else _ERROR.dump(error)
 
 
 def _error(value: object) -> RawError | None:

@@ -32,6 +32,12 @@ _KINDS: Final[dict[type[Any], str]] = {
 }
 
 
+def prepare() -> None:
+    """Build every validator of this module; see :meth:`PlainFields.prepare`."""
+    for fields in (_TRACE, _COMPILE, _INTERPRET, _OPTIONS, _REFERENCE):
+        fields.prepare()
+
+
 def kind_of(request: Request) -> str:
     """Return the frame kind of ``request``."""
     return _KINDS[type(request)]

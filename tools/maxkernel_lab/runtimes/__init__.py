@@ -1,0 +1,1 @@
+"""Implementations of the runtime port: where the lab's work runs."""

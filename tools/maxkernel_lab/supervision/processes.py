@@ -1,0 +1,107 @@
+"""One long-lived process of the lab: its own session, a bounded tail of fd 2, an end that takes the whole group along."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import Process
+
+_TAIL_BYTES: Final = 64 << 10
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class Supervised:
+    """A running process. Read its end with :meth:`wait`; :meth:`drain` must run beside it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._tail = bytearray()
+        self._dropped = 0
+        self._ended = anyio.Event()
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int], folder: Path
+    ) -> Supervised:
+        """Start ``command`` in its own session with nothing of the caller's but ``descriptors``.
+
+        Raises:
+            OSError: there is no such program.
+        """
+        process = await anyio.open_process(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd=folder,
+            pass_fds=list(descriptors),
+            start_new_session=True,
+        )
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also its group's and session's."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code, negative for a signal, None while it runs."""
+        return self._process.returncode
+
+    def mark(self) -> int:
+        """Return a place in what it wrote to fd 2, for :meth:`stderr_since`."""
+        return self._dropped + len(self._tail)
+
+    def stderr_since(self, mark: int = 0) -> str:
+        """Return what it wrote to fd 2 since ``mark``, as far as it is still kept."""
+        return bytes(self._tail[max(0, mark - self._dropped) :]).decode("utf-8", "replace")
+
+    async def drain(self) -> None:
+        """Keep the end of fd 2 until the process has ended; run it in a task of its own."""
+        stream = self._process.stderr
+        if stream is not None:
+            with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                while True:
+                    self._tail += await stream.receive()
+                    excess = len(self._tail) - _TAIL_BYTES
+                    if excess > 0:
+                        del self._tail[:excess]
+                        self._dropped += excess
+        await self._process.wait()
+        self.kill()  # whatever it left in its group
+        self._ended.set()
+
+    async def wait(self) -> int:
+        """Wait until it has ended and fd 2 is read to its end; return the exit code."""
+        await self._ended.wait()
+        return -signal.SIGKILL if self._process.returncode is None else self._process.returncode
+
+    def kill(self) -> None:
+        """Kill the process and its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of ``pid`` and its descendants, shared maps included; 0 once it is gone."""
+    total = 0
+    members = [pid]
+    for member in members:
+        try:
+            total += int(Path(f"/proc/{member}/statm").read_text().split()[1]) * _PAGE_BYTES
+            for task in Path(f"/proc/{member}/task").iterdir():
+                members += [int(text) for text in (task / "children").read_text().split()]
+        except (OSError, IndexError, ValueError):
+            continue
+        if len(members) > 1024:
+            break
+    return total

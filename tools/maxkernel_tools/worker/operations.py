@@ -1,0 +1,101 @@
+"""The three things a child can do, imported while the nursery is warm and before any wall stands."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from maxkernel_tools.errors import MachineryError
+from maxkernel_tools.records.arrays import ArraySpec
+from maxkernel_tools.records.kernels import KernelSource
+from maxkernel_tools.runtime import (
+    CaseReply,
+    Frame,
+    InterpretRequest,
+    RawError,
+    ReferenceReply,
+    ReferenceRequest,
+    TraceReply,
+    TraceRequest,
+)
+from maxkernel_tools.wire import replies, requests
+
+# Imported lazily by jax on the first lowering; brought in early they cost each child nothing. Absent in some versions.
+_LOWERING_MODULES: Final = (
+    "jax.experimental.pallas.tpu",
+    "jax._src.pallas.mosaic.pallas_call_registration",
+    "jax._src.pallas.mosaic.sc_lowering",
+    "jax._src.pallas.mosaic.interpret.interpret_pallas_call",
+    "jaxlib.mlir.dialects.mhlo",
+    "jaxlib.mlir.dialects.builtin",
+    "jax._src.export.serialization",
+    "inspect",
+    "hashlib",
+    "traceback",
+)
+
+
+_REHEARSAL: Final = """
+import functools, math
+import jax, jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+def body(x, o, acc):
+    @pl.when(pl.program_id(0) == 0)
+    def _():
+        acc[...] = jnp.zeros_like(acc)
+    acc[...] += jnp.dot(x[...], x[...], preferred_element_type=jnp.float32)
+    o[...] = acc[...].astype(o.dtype)
+def workload(x):
+    block = pl.BlockSpec((128, 128), lambda i: (i, 0))
+    return pl.pallas_call(body, grid=(2,), in_specs=[block], out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), scratch_shapes=[pltpu.VMEM((128, 128), jnp.float32)])(x)
+"""
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What children do. The functions return replies with a placeholder for how the child ended."""
+
+    trace: Callable[[TraceRequest], TraceReply]
+    interpret: Callable[[InterpretRequest], Iterator[CaseReply]]
+    reference: Callable[[ReferenceRequest], ReferenceReply]
+
+
+def load() -> Operations:
+    """Import jax, the operations, and what jax would import later."""
+    tracing: Any = importlib.import_module("maxkernel_tools.worker.tracing")
+    interpreting = _maybe("maxkernel_tools.worker.interpreting", "interpret")
+    referencing = _maybe("maxkernel_tools.worker.referencing", "reference")
+    for name in _LOWERING_MODULES:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    requests.prepare()
+    replies.prepare()
+    _rehearse(tracing.trace)
+    return Operations(trace=tracing.trace, interpret=interpreting, reference=referencing)
+
+
+def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:
+    """Trace a tiny kernel as far as no backend is needed, so that what it imports is there before the walls are."""
+    request = TraceRequest(
+        kernel=KernelSource(text=_REHEARSAL), inputs=(ArraySpec(dtype="bf16", shape=(256, 128)),), timeout_s=10.0
+    )
+    received = requests.decode_request(requests.encode_request(request, ""))
+    replies.encode_trace_reply(trace(cast("TraceRequest", received)), "")
+    error = RawError(type_name="E", message="", phase="load", frames=(Frame("kernel.py", 1, "workload"),))
+    replies.decode_done(replies.encode_done(error, ""))
+
+
+def _maybe(module: str, name: str) -> Any:
+    def absent(_: object) -> Any:
+        raise MachineryError(f"{module} is not part of this build.")
+
+    try:
+        return getattr(importlib.import_module(module), name, absent)
+    except ImportError:
+        return absent
