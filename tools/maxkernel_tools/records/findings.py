@@ -78,6 +78,7 @@ class FindingCode(StrEnum):
     DEADLOCK = "deadlock"
     INDEX_MAP_OUT_OF_BOUNDS = "index-map-out-of-bounds"
     OUT_OF_BOUNDS_READ = "out-of-bounds-read"
+    OUT_OF_BOUNDS_WRITE = "out-of-bounds-write"
     ALIAS_NOT_CARRIED = "alias-not-carried"
     DEFAULT_MATMUL_PRECISION = "default-matmul-precision"
     WRONG_RESULT = "wrong-result"
