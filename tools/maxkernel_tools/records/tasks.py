@@ -22,6 +22,7 @@ class TaskInput(Record):
         dtype: short HLO spelling (``bf16``), or ``"task"`` for the task's dtype.
         role: ``data`` enters arithmetic; ``metadata`` steers it (lengths, page tables, group sizes).
         classic: the published distribution, in words.
+        dead: the algebra cancels it: no value of it changes the output. The task carries a label that says why.
     """
 
     name: str
@@ -29,6 +30,7 @@ class TaskInput(Record):
     dtype: str = "task"
     role: Literal["data", "weight", "affine", "metadata"] = "data"
     classic: str = ""
+    dead: bool = False
 
 
 class SmallShape(Record):
@@ -57,11 +59,22 @@ class Tolerance(Record):
 
 
 class Work(Record):
-    """Flops and bytes as formulas over dims (same expression language as shapes)."""
+    """Flops and bytes as formulas over dims (same expression language as shapes).
+
+    Attributes:
+        flops: what the semantics needs as written.
+        bytes: each input read once, each output written once.
+        note: what is counted.
+        least_flops: what the known algebraic rewrite needs, where there is one (else empty). A floor for a time must
+            use it, or a legal shortcut looks impossible.
+        least_bytes: the same for bytes, where inputs are dead and need not be read.
+    """
 
     flops: str
     bytes: str
     note: str = ""
+    least_flops: str = ""
+    least_bytes: str = ""
 
 
 class PublishedTime(Record):

@@ -1,0 +1,50 @@
+"""Linear layer, batch norm by given running statistics, a scalar bias, divide, swish."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+EPSILON = 1e-5
+DIVISOR = 1.0
+
+
+def create_inputs(rng, dims, dtype):
+    """x ~ N(0, 1); weight ~ N(0, 1/K); linear_bias, bn_bias, bn_mean ~ 0.5 N; bn_scale ~ 1 + 0.4 N.
+
+    bn_var ~ 0.5 + U(0, 1); bias ~ 0.5 + U(0, 1), away from 0.
+    """
+    M, K, N = dims["M"], dims["K"], dims["N"]
+    x = _normal(rng, (M, K))
+    weight = _normal(rng, (K, N), 1.0 / np.sqrt(K))
+    linear_bias = _normal(rng, N, 0.5)
+    bn_scale = 1.0 + _normal(rng, N, 0.4)
+    bn_bias = _normal(rng, N, 0.5)
+    bn_mean = _normal(rng, N, 0.5)
+    bn_var = 0.5 + rng.random(N, dtype=np.float32)
+    bias = 0.5 + rng.random(1, dtype=np.float32)
+    return tuple(array.astype(dtype) for array in (x, weight, linear_bias, bn_scale, bn_bias, bn_mean, bn_var, bias))
+
+
+def create_classic_inputs(dims, dtype, original=False):
+    """The published draws; the ``original`` version of the suite has zero weight, linear_bias and bias."""
+    M, K, N = dims["M"], dims["K"], dims["N"]
+    x = jax.random.uniform(jax.random.key(0), (M, K), dtype=dtype)
+    keys = jax.random.split(jax.random.key(0xBADC0DE), 3)
+    shapes = ((K, N), (N,), (1,))
+    drawn = [jax.random.normal(key, shape, dtype=dtype) * 0.02 for key, shape in zip(keys, shapes, strict=True)]
+    if original:
+        drawn = [jnp.zeros_like(array) for array in drawn]
+    weight, linear_bias, bias = (np.asarray(array) for array in drawn)
+    ones, zeros = np.ones(N, dtype), np.zeros(N, dtype)
+    return np.asarray(x), weight, linear_bias, ones, zeros, zeros.copy(), ones.copy(), bias
+
+
+def workload(x, weight, linear_bias, bn_scale, bn_bias, bn_mean, bn_var, bias):
+    y = jnp.matmul(x, weight) + linear_bias
+    y = (y - bn_mean) / jnp.sqrt(bn_var + EPSILON) * bn_scale + bn_bias
+    y = (y + bias) / DIVISOR
+    return y * jax.nn.sigmoid(y)
+
+
+def _normal(rng, shape, scale=1.0):
+    return rng.standard_normal(shape, dtype=np.float32) * np.float32(scale)
