@@ -1,4 +1,4 @@
-"""Logging: JSON lines on stderr, through structlog; set up before the server object exists, so nothing hooks in first."""
+"""Logging: JSON lines on stderr, by structlog; set up before the server object exists, so nothing hooks in first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The MCP server over a lab: tools and resources, both protocol eras, any transport. Knows no kernel and no process.
 
-Built on the SDK's low-level server: it leaves schemas, argument checks and error texts to us, where the high-level one drops
-unknown arguments silently.
+Built on the SDK's low-level server: it leaves schemas, argument checks and error texts to us, where the high-level one
+drops unknown arguments silently.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from maxkernel_tools.records.results import ToolResult
 
 NAME: Final = "maxkernel"
 INSTRUCTIONS: Final = (
-    "A laboratory for TPU kernels (JAX Pallas). No TPU is needed: compile_kernel uses the real TPU compiler, test_kernel "
-    "judges numerics in interpret mode, profile_kernel estimates time from the compiler's schedule and says so. "
-    "A good loop: get_task, write workload(*inputs), compile_kernel, test_kernel, profile_kernel. A call that takes over "
-    "40 s answers with a job_id; get_job waits for it."
+    "A laboratory for TPU kernels (JAX Pallas). No TPU is needed: compile_kernel uses the real TPU compiler, "
+    "test_kernel judges numerics in interpret mode, profile_kernel estimates time from the compiler's schedule and "
+    "says so. A good loop: get_task, write workload(*inputs), compile_kernel, test_kernel, profile_kernel. A call that "
+    "takes over 40 s answers with a job_id; get_job waits for it."
 )
 _logger = structlog.get_logger(__name__)
 

@@ -1,6 +1,6 @@
 """Serve MCP over stdio, or over a socket to a child of ours, and end cleanly whatever ends us.
 
-The SDK reads stdin in a thread that cannot be interrupted, so after a signal the process would wait for the next line for ever:
+The SDK reads stdin in a thread that cannot be interrupted, so after a signal the process would wait for the next line:
 once the lab is closed and its children are gone, the process ends itself.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
@@ -39,7 +40,7 @@ async def serve_stdio(settings: Settings, task_roots: Sequence[Path]) -> None:
     """
     ending = _Ending()
     async with anyio.create_task_group() as group:
-        async with Lab.open(settings, task_roots) as lab:
+        async with Lab.open(settings, task_roots, connect=serve_socket) as lab:
             group.start_soon(_note_signal, ending)
             group.start_soon(_serve_client, lab, ending)
             await ending.event.wait()
@@ -69,6 +70,47 @@ async def serve_stream(server: Server[Any], stream: ByteStream) -> None:
     """Serve one connection over a byte stream, e.g. a socket to an orchestrator, until the other side closes it."""
     async with message_streams(stream) as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+async def serve_socket(lab: Lab, sock: socket.socket) -> None:
+    """Serve ``lab`` on a connected non-blocking socket, to an orchestrator that is a child of ours."""
+    await serve_stream(build_server(lab), _SocketStream(sock))
+
+
+class _SocketStream(ByteStream):
+    """A plain socket as a byte stream, on any anyio back end."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        while True:
+            try:
+                data = self._sock.recv(max_bytes)
+            except BlockingIOError:
+                await anyio.wait_readable(self._sock)
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                raise anyio.EndOfStream
+            return data
+
+    async def send(self, item: bytes) -> None:
+        view = memoryview(item)
+        while view:
+            try:
+                view = view[self._sock.send(view) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._sock)
+            except OSError:
+                raise anyio.BrokenResourceError from None
+
+    async def send_eof(self) -> None:
+        self._sock.shutdown(socket.SHUT_WR)
+
+    async def aclose(self) -> None:
+        self._sock.close()
 
 
 @asynccontextmanager

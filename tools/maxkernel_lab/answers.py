@@ -1,4 +1,4 @@
-"""What the lab answers when a call was wrong or the lab itself failed: ordinary results, so that every face can show them."""
+"""What the lab answers when a call was wrong or the lab itself failed: ordinary results, which every face can show."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Keep results small: under 20 kB as JSON and as text alike, cut with a notice, the whole in an artifact.
 
-A result that floods a model's context is as bad as none. Numbers are never cut out of a list of numbers (half a shape is a lie);
-lists of records and long texts are.
+A result that floods a model's context is as bad as none. Numbers are never cut out of a list of numbers (half a shape
+is a lie); lists of records and long texts are.
 """
 
 from __future__ import annotations

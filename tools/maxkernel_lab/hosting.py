@@ -1,7 +1,7 @@
 """The lab's runtime, started when first needed: opened and closed in one task of its own.
 
-A server must answer ``initialize`` and ``tools/list`` at once; importing jax takes seconds and is done by the runtime's own
-processes, only when a call needs them.
+A server must answer ``initialize`` and ``tools/list`` at once; importing jax takes seconds and is done by the runtime's
+own processes, only when a call needs them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class HostedRuntime:
                     await self._over.wait()
             except MachineryError as error:
                 self._error = error
-            except Exception:  # noqa: BLE001 - a boundary: a runtime that breaks must not take the server down
+            except Exception:
                 _logger.exception("runtime_failed")
                 self._error = MachineryError("The lab's worker failed; see the server's log.")
             finally:

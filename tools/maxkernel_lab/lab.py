@@ -1,10 +1,11 @@
-"""The lab: opens store, runtime and jobs, and runs the registry's tools. Every face talks to this and nothing below it."""
+"""The lab: opens store, runtime and jobs, and runs the registry's tools. Every face talks to this."""
 
 from __future__ import annotations
 
 import json
+import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,12 @@ from maxkernel_lab.answers import defect_result, machinery_result, misuse_result
 from maxkernel_lab.budget import cut, fits
 from maxkernel_lab.home import Home
 from maxkernel_lab.hosting import HostedRuntime, RuntimeOpener
-from maxkernel_lab.jobs import JobFolder, JobKeeper, Launcher, Work, no_progress
+from maxkernel_lab.jobs import JobFolder, JobKeeper, Work, no_progress
+from maxkernel_lab.jobs.orchestrators import ChildOrchestrators
 from maxkernel_lab.registry import TOOLS, Arguments, Services, Tool, find_tool, parse_arguments
 from maxkernel_lab.registry.arguments import OptimizeArguments
 from maxkernel_lab.registry.job_tools import optimization_config
-from maxkernel_lab.settings import Settings
+from maxkernel_lab.settings import Settings, orchestrator_environment
 from maxkernel_lab.store import RunRow, RunStore
 from maxkernel_lab.store.identity import call_run_id
 from maxkernel_tools.context import Progress
@@ -57,7 +59,7 @@ class Lab:
         task_roots: Sequence[Path] = (),
         *,
         opener: RuntimeOpener | None = None,
-        launcher: Launcher | None = None,
+        connect: Callable[[Lab, socket.socket], Awaitable[None]] | None = None,
     ) -> AsyncIterator[Lab]:
         """Open a lab; leaving the context ends its calls, jobs and processes.
 
@@ -65,7 +67,7 @@ class Lab:
             settings: as ``load_settings`` gives them.
             task_roots: the face's own task catalogues.
             opener: opens another runtime than this machine's.
-            launcher: starts orchestrators for ``start_optimization``.
+            connect: serves a lab's tools on a socket, for ``start_optimization``; without it, it is refused.
 
         Raises:
             MachineryError: the home folder or the store cannot be used.
@@ -80,9 +82,12 @@ class Lab:
             async with anyio.create_task_group() as hosts:
                 hosts.start_soon(runtime.host)
                 async with anyio.create_task_group() as tasks:
-                    jobs = JobKeeper(home.jobs, store, tasks, launcher)
-                    lab = cls(_services(settings, home, store, runtime, task_roots, jobs), tasks)
+                    jobs = JobKeeper(home.jobs, store, tasks)
+                    lab = cls(_services(settings, home, store, runtime, task_roots, jobs=jobs), tasks)
                     jobs.rerun = lab.rerun
+                    if connect is not None:
+                        environment = orchestrator_environment(settings)
+                        jobs.launcher = ChildOrchestrators(partial(connect, lab), environment)
                     try:
                         yield lab
                     finally:
@@ -196,7 +201,13 @@ class Lab:
 
 
 def _services(
-    settings: Settings, home: Home, store: RunStore, runtime: HostedRuntime, task_roots: Sequence[Path], jobs: JobKeeper
+    settings: Settings,
+    home: Home,
+    store: RunStore,
+    runtime: HostedRuntime,
+    task_roots: Sequence[Path],
+    *,
+    jobs: JobKeeper,
 ) -> Services:
     from maxkernel_tools.tasks import TaskCatalog  # noqa: PLC0415 - kept out of the start where no lab is opened
 
@@ -212,8 +223,12 @@ def _services(
 
 
 def _open_local(settings: Settings, home: Home) -> AbstractAsyncContextManager[Runtime]:
-    """Open this machine's runtime."""
-    from maxkernel_lab.runtimes import open_local  # noqa: PLC0415 - only a lab that works needs it
+    """Open this machine's runtime, admitted by the lock all labs of the user share."""
+    from maxkernel_lab.runtimes.local import LocalRuntime  # noqa: PLC0415 - only a lab that works needs it
 
     admission = Admission(home.slots, workers=settings.pool_workers, memory_bytes=settings.pool_memory_mb << 20)
-    return open_local(home, admission)
+
+    def admit(kind: str, memory_bytes: int) -> AbstractAsyncContextManager[object]:  # noqa: ARG001 - the port's signature
+        return admission.admit(memory_bytes)
+
+    return LocalRuntime(home.root, admit=admit)

@@ -1,7 +1,7 @@
 """Settings: read once, each value with its origin. The only module of the lab that looks at the environment.
 
-Precedence, strongest first: flags, ``MAXKERNEL_*`` variables, the workspace's ``maxkernel.toml`` (else the home folder's),
-defaults. No key of any model provider is read or kept here.
+Precedence, strongest first: flags, ``MAXKERNEL_*`` variables, the workspace's ``maxkernel.toml`` (else the home
+folder's), defaults. No key of any model provider is read or kept here.
 """
 
 from __future__ import annotations
@@ -117,6 +117,11 @@ def load_settings(
     for name, value in defaults.items():
         values.setdefault(name, value)
     return Settings(home=home, workspace=where, roots=roots, origins=origins, **values)
+
+
+def orchestrator_environment(settings: Settings) -> dict[str, str]:
+    """Return a child orchestrator's environment: the user's own, where model providers' keys are, and the home."""
+    return {**os.environ, ENV_PREFIX + "HOME": str(settings.home)}
 
 
 def _home(env: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Path, str]:

@@ -1,8 +1,8 @@
 """One job's folder, as every process of the user reads it.
 
 ``config.json`` (what to do), ``owner.lock`` (held by the process that does it), ``progress.json``, ``result.json``,
-``cancel.json`` (somebody wants it to stop), ``log.jsonl``. The state is derived, never stored: a job with a result is done
-or failed; without one it runs while the lock is held, and is cancelled or interrupted when it is free.
+``cancel.json`` (somebody wants it to stop), ``log.jsonl``. The state is derived, never stored: a job with a result is
+done or failed; without one it runs while the lock is held, and is cancelled or interrupted when it is free.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Launcher(Protocol):
     """Starts an orchestrator for a job folder and stays until it has ended."""
 
     async def run(self, folder: Path) -> int:
-        """Start it, wait for its end, return its exit code (negative: the signal). Cancelling kills it and its children."""
+        """Start it, wait for its end, return its exit code (negative: the signal); cancelled, kill all of it."""
         ...
 
 
@@ -47,18 +47,18 @@ class JobKeeper:
         folder: ``$MAXKERNEL_HOME/jobs``.
         store: for the index of jobs.
         tasks: the lab's task group; jobs end with it.
-        launcher: starts orchestrators, where this lab can.
 
     Attributes:
         rerun: makes the work of an interrupted call; the lab sets it.
+        launcher: starts orchestrators, where this lab can.
     """
 
-    def __init__(self, folder: Path, store: RunStore, tasks: TaskGroup, launcher: Launcher | None = None) -> None:
+    def __init__(self, folder: Path, store: RunStore, tasks: TaskGroup) -> None:
         self._folder = folder
         self._store = store
         self._tasks = tasks
         self.rerun: Rerun | None = None
-        self.launcher = launcher
+        self.launcher: Launcher | None = None
         self._stops: dict[str, anyio.CancelScope] = {}
 
     async def adopt(self, work: Work, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -127,9 +127,7 @@ class JobKeeper:
                 own.cancel()
             elif folder.kind == "optimization":
                 _terminate_orchestrator(folder)
-            with anyio.move_on_after(_STOP_S):
-                while folder.state() == "running":
-                    await anyio.sleep(0.05)
+            await _until(lambda: folder.state() != "running", _STOP_S)
         elif folder.state() == "interrupted":
             folder.request_cancel()
         return await anyio.to_thread.run_sync(folder.report)
@@ -184,15 +182,13 @@ class JobKeeper:
     async def _launch(self, folder: JobFolder) -> None:
         if self.launcher is None:
             raise MachineryError(
-                "This lab cannot start an orchestrator; use `maxkernel optimize` in a shell, or call start_optimization "
-                "on a server."
+                "This lab cannot start an orchestrator; use `maxkernel optimize` in a shell, or "
+                "start_optimization on a server."
             )
         ended = anyio.Event()
         self._tasks.start_soon(self._keep_orchestrator, folder, self.launcher, ended)
         # Until it holds its lock a reader would call the job interrupted; so the caller hears of it only then.
-        with anyio.move_on_after(_START_S):
-            while not (folder.owned or ended.is_set()):
-                await anyio.sleep(0.05)
+        await _until(lambda: folder.owned or ended.is_set(), _START_S)
 
     async def _keep_orchestrator(self, folder: JobFolder, launcher: Launcher, ended: anyio.Event) -> None:
         code: int | None = None
@@ -219,13 +215,21 @@ class JobKeeper:
 
 async def _watch_cancel(folder: JobFolder, scope: anyio.CancelScope) -> None:
     """Another process can only leave a note; look for it."""
-    while not folder.cancel_requested:
-        await anyio.sleep(_POLL_S)
-    scope.cancel()
+    if await _until(lambda: folder.cancel_requested, None):
+        scope.cancel()
+
+
+async def _until(holds: Callable[[], bool], seconds: float | None) -> bool:
+    """Poll what another process may change at any time; return whether it came to hold in time."""
+    with anyio.move_on_after(seconds):
+        while not holds():  # noqa: ASYNC110 - the other side is a file, which sets no event
+            await anyio.sleep(_POLL_S if seconds is None else 0.05)
+        return True
+    return False
 
 
 def _terminate_orchestrator(folder: JobFolder) -> None:
-    """Signal an orchestrator that a shell started: the process that holds the lock, if it is one of ours on this job."""
+    """Signal an orchestrator that a shell started: the process that holds the lock, if it is ours and on this job."""
     pid = lock_owner(folder.path / OWNER)
     if pid is None:
         return

@@ -23,7 +23,7 @@ class Work:
     """A call in progress.
 
     Args:
-        run: ``await run(progress)`` does it and always returns a result, whatever goes wrong with the kernel or the lab.
+        run: ``await run(progress)`` does it and always returns a result, whatever goes wrong.
         label: what to call it in a progress message.
     """
 

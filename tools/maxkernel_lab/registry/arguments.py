@@ -54,7 +54,7 @@ class KernelArguments(Arguments):
     inputs: Annotated[_Specs, Field(description='Abstract inputs without a task: ["bf16[8192,8192]", "s32[16]"].')] = ()
     params: Annotated[
         dict[str, ParamValue], Field(max_length=64, description="Values over the file's PARAMS: {BLOCK_M: 256}.")
-    ] = {}
+    ] = Field(default_factory=dict[str, ParamValue])
 
 
 class CompileArguments(KernelArguments):

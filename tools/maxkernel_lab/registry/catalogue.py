@@ -20,8 +20,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="describe_environment",
         title="Describe the lab",
-        description="Where this lab runs and what it can do: versions, runtimes, targets, sandbox, authors, limits, and "
-        "the origin of each setting. Call it first when something is unavailable.",
+        description="Where this lab runs and what it can do: versions, runtimes, targets, sandbox, authors, limits, "
+        "and the origin of each setting. Call it first when something is unavailable.",
         arguments=args.NoArguments,
         result=EnvironmentResult,
         handler=environment.describe_environment,
@@ -37,8 +37,9 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="get_task",
         title="Get a task",
-        description="What a task computes: semantics, inputs, reference source and jaxpr, tolerance policy, flops, bytes, "
-        "roofline time per TPU, published times with their source. Also reads a reference of your own with its inputs.",
+        description="What a task computes: semantics, inputs, reference source and jaxpr, tolerance policy, flops, "
+        "bytes, roofline time per TPU, published times with their source. Also reads a reference of your own with its "
+        "inputs.",
         arguments=args.GetTaskArguments,
         result=TaskResult,
         handler=task_tools.get_task,
@@ -57,8 +58,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="test_kernel",
         title="Test a kernel",
-        description="Judge a kernel against its reference in TPU interpret mode, in a sandbox, on inputs and tolerances "
-        "the grader owns. Verdict: correct, incorrect, inconclusive, rejected, crashed or timed-out.",
+        description="Judge a kernel against its reference in TPU interpret mode, in a sandbox, on inputs and "
+        "tolerances the grader owns. Verdict: correct, incorrect, inconclusive, rejected, crashed or timed-out.",
         arguments=args.TestArguments,
         result=TestResult,
         handler=kernel_tools.test_kernel,

@@ -1,11 +1,12 @@
 """Handlers of compile, test and profile: arguments to a call, the call to the tool, the answer into the run store.
 
-What the tools mean lives in ``maxkernel_tools``; it is imported at the first call, so that a server starts without numpy's and
-protobuf's import time.
+What the tools mean lives in ``maxkernel_tools``; it is imported at the first call, so that a server starts without
+numpy's and protobuf's import time.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -169,7 +170,7 @@ async def _keep(services: Services, result: ToolResult, sink: RunArtifacts, row:
             "artifacts": tuple(known.values()),
         }
     )
-    stage = StageRow(**{**vars(row), "result": whole.model_dump(mode="json")})
+    stage = dataclasses.replace(row, result=whole.model_dump(mode="json"))
     await anyio.to_thread.run_sync(services.store.add_stage, stage)
     if row.stage in {"test", "profile"}:
         await anyio.to_thread.run_sync(write_results_csv, services.store, services.home.results_csv)

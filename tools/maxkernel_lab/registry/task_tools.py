@@ -101,7 +101,7 @@ def _with_facts(base: TaskResult, facts: TaskFacts) -> TaskResult:
     return base.model_copy(
         update={
             "task": facts,
-            "summary": f"{facts.id}: {facts.title}. {work:.3g} flops, {moved:.3g} bytes; roofline {times or 'unknown'}.",
+            "summary": f"{facts.id}: {facts.title}. {work:.3g} flops, {moved:.3g} bytes; roofline {times}.",
             "output_specs": tuple(str(spec) for spec in output_specs(facts, facts.dims, facts.dtype)),
             "flops": work,
             "bytes": moved,

@@ -68,7 +68,7 @@ class RunArtifacts:
 
     async def put(self, name: str, kind: str, data: bytes | str | Path) -> Artifact:
         """Store ``data`` under the run as ``name``; a second artifact of the same name replaces the first."""
-        content = data.encode() if isinstance(data, str) else data
+        content = bytes(data, "utf-8") if isinstance(data, str) else data
         artifact = await anyio.to_thread.run_sync(self._store.put_artifact, self.run_id, name, kind, content)
         self.kept = [*(kept for kept in self.kept if kept.uri != artifact.uri), artifact]
         return artifact

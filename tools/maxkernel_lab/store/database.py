@@ -1,14 +1,14 @@
 """The SQLite file: connection, schema version, migrations. Knows tables, not their meaning.
 
-WAL with ``synchronous=NORMAL`` survives the death of any process; a commit is lost only if the machine itself loses power
-before the next checkpoint, and then the file is still consistent (sqlite.org/pragma.html#pragma_synchronous).
+WAL with ``synchronous=NORMAL`` survives the death of any process; a commit is lost only if the machine itself loses
+power before the next checkpoint, and then the file is still consistent (sqlite.org/pragma.html#pragma_synchronous).
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -109,7 +109,7 @@ class Database:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Generator[sqlite3.Connection]:
         """Write: all of the block's statements are committed, or none.
 
         Raises:
