@@ -101,14 +101,14 @@ def parse_bundles(text: str) -> Listing:
     labels: dict[int, str] = {}
     depths: list[int] = []
     heads = list(_HEAD.finditer(text))
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for at, head in enumerate(heads):
         bundle = int(head.group(1), 16)
         if bundle != len(depths):
             raise UnknownFormatError("final_bundles", f"bundle {bundle} follows bundle {len(depths) - 1}")
         depths.append(head.group(3).count(">"))
         if head.group(2):
             labels[bundle] = head.group(2)
-        body, _, tail = text[head.end() : following.start() if following else len(text)].rpartition("}")
+        body, _, tail = text[head.end() : heads[at + 1].start() if at + 1 < len(heads) else len(text)].rpartition("}")
         for mark, region in _REGION.findall(tail):
             if mark != "End region":
                 starts.setdefault(int(region), bundle)

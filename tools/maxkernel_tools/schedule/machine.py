@@ -217,6 +217,8 @@ class _Core:
             if holds is not False:
                 self._memory[step.memory] = self._operand(step, 0)
         elif step.kind == "divide":
+            if holds is False:
+                return
             left, right = self._operand(step, 0), self._operand(step, 1)
             # The queue gives back the remainder: its users index ring buffers.
             self._divided.append(None if left is None or not right else left % right)
