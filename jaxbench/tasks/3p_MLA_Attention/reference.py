@@ -1,4 +1,4 @@
-"""Multi-head latent attention in its prefill form: low-rank q and kv, one shared rotary key, causal softmax, out projection."""
+"""Multi-head latent attention, prefill form: low-rank q and kv, one shared rotary key, causal softmax, projection."""
 
 import jax
 import jax.numpy as jnp

@@ -9,7 +9,7 @@ GARBAGE = 1000.0
 
 
 def create_inputs(rng, dims, dtype):
-    """Unit-spread q, k, v; ragged lengths with 1 and the capacity among them; permuted pages; shared and unused queries.
+    """Unit-spread q, k, v; ragged lengths, 1 and the capacity among them; permuted pages; shared and unused queries.
 
     Cache positions past a sequence's length hold large finite garbage, so that reading them shows.
     """

@@ -11,7 +11,8 @@ GARBAGE = 1000.0
 def create_inputs(rng, dims, dtype):
     """Unit-spread q, k, v; one prefill fills its cache from empty, one decode has a single key; permuted pages.
 
-    Inactive slots claim the trailing rows and non-zero lengths, and cache past a sequence's length is large finite garbage.
+    Inactive slots claim the trailing rows and non-zero lengths, and cache past a sequence's length is large finite
+    garbage.
     """
     mt, ms, pp, ps = dims["mt"], dims["ms"], dims["pp"], dims["ps"]
     capacity = pp * ps
@@ -45,7 +46,7 @@ def create_inputs(rng, dims, dtype):
 
 
 def create_classic_inputs(dims, dtype, original=False):
-    """The published trace, in proportion where the dims are smaller; the original one is uniform with identity pages."""
+    """The published trace, in proportion at smaller dims; the original one is uniform with identity pages."""
     mt, ms, pp, ps = dims["mt"], dims["ms"], dims["pp"], dims["ps"]
     capacity = pp * ps
     keys = jax.random.split(jax.random.key(42), 2 if original else 3)

@@ -1,7 +1,6 @@
 """SwiGLU feed-forward: (silu(x @ gate) * (x @ up)) @ down."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 

@@ -23,6 +23,9 @@ class TaskInput(Record):
         role: ``data`` enters arithmetic; ``metadata`` steers it (lengths, page tables, group sizes).
         classic: the published distribution, in words.
         dead: the algebra cancels it: no value of it changes the output. The task carries a label that says why.
+        assumed: what a kernel that never reads it would take for granted (``arange``: an identity page table or one
+            row each; ``even``: the same total in equal parts; ``largest``: its largest entry everywhere); the audit
+            tries it.
     """
 
     name: str
@@ -31,6 +34,7 @@ class TaskInput(Record):
     role: Literal["data", "weight", "affine", "metadata"] = "data"
     classic: str = ""
     dead: bool = False
+    assumed: Literal["", "zeros", "ones", "arange", "even", "largest"] = ""
 
 
 class SmallShape(Record):
@@ -110,6 +114,7 @@ class TaskFacts(Record):
         constants: named scalars of the semantics (documentation; the reference holds them).
         outputs: one shape-and-dtype entry per output, same form as inputs.
         requires_pallas: whether a kernel without a ``pallas_call`` is refused.
+        classic_dims: batch and rows as the audit cuts them in classic mode; every other dim keeps its full value.
         fixed_dims: dims that are part of the semantics; derived shapes keep them at the full value.
         rules: comparisons every set of dims must satisfy, e.g. ``Hq % Hkv == 0``.
     """
@@ -134,6 +139,7 @@ class TaskFacts(Record):
     labels: tuple[TaskLabel, ...] = ()
     flaws: tuple[str, ...] = ()
     requires_pallas: bool = True
+    classic_dims: dict[str, int] = Field(default_factory=dict)
     fixed_dims: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
 
