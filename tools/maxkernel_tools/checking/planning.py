@@ -1,0 +1,195 @@
+"""The questions a candidate is asked at each level: which shapes, seeds, scales and interpreter settings."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import anyio
+import numpy as np
+
+from maxkernel_tools.checking import shapes
+from maxkernel_tools.checking.shapes import Shape
+from maxkernel_tools.context import CallContext, KernelCall
+from maxkernel_tools.records.tasks import ShapeKind, TaskFacts
+from maxkernel_tools.records.verdicts import TestLevel
+from maxkernel_tools.runtime import InterpretOptions, TraceReply, TraceRequest
+from maxkernel_tools.tasks import flops
+
+KINDS: Final[dict[TestLevel, tuple[ShapeKind, ...]]] = {
+    "quick": ("aligned", "ragged"),
+    "full": ("aligned", "ragged", "tiny"),
+    "sanitize": ("aligned", "ragged"),
+}
+PLAIN: Final = InterpretOptions(detect_races=True)
+SANITIZE: Final[dict[str, InterpretOptions]] = {
+    "one core, copies on wait": PLAIN,
+    "two cores, eager copies": InterpretOptions(
+        detect_races=True, num_cores=2, dma_execution_mode="eager", random_seed=7
+    ),
+    "padded buffers": InterpretOptions(buffer_bounds="padded"),
+    "zeroed memory": InterpretOptions(uninitialized_memory="zero"),
+}
+_QUICK_FLOPS: Final = 3_000_000_000
+_GIVEN_STEPS: Final[dict[TestLevel, int]] = {"quick": 128, "full": 400, "sanitize": 200}
+_SHRUNK_TO: Final = 512
+_SENSITIVITY_SCALE: Final = 16.0
+_MOST_SENSITIVITY_INPUTS: Final = 6
+
+
+@dataclass(frozen=True)
+class Question:
+    """One case: a shape, a secret seed, a scale, settings.
+
+    Attributes:
+        sensitivity_to: index of the one input that differs from the base question of the shape.
+    """
+
+    name: str
+    shape: Shape
+    seed: int
+    scale: float = 1.0
+    options: InterpretOptions = PLAIN
+    sensitivity_to: int | None = None
+    overrides: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict[int, np.ndarray[Any, Any]])
+
+
+def secret_seed() -> int:
+    """Return a seed nobody can foresee."""
+    return secrets.randbits(63)
+
+
+async def choose_shapes(call: KernelCall, level: TestLevel, full: TraceReply, context: CallContext) -> list[Shape]:
+    """Return the shapes to test at ``level``; see ``shapes`` for why each is there."""
+    task = call.workload.task
+    if task is None:
+        given = shapes.given(call.workload)
+        if shapes.affordable(given.specs, full.facts, _GIVEN_STEPS[level]):
+            return [given]
+        return [shapes.shrunk(call.workload, _SHRUNK_TO)]
+    dtype = shapes.task_dtype(call.workload)
+    chosen = shapes.family(task.facts, KINDS[level], dtype)
+    blocks = shapes.block_sizes(task.facts, full.facts, call.workload.inputs)
+    missing = await _missing_after(call, chosen, full, context)
+    if not missing and level != "full":
+        return chosen
+    even = await _reaching(call, blocks, full, context)
+    if even is not None and (missing or level == "full"):
+        if level == "quick":
+            chosen = [even, *chosen[1:]] if _cheap(task.facts, even) else chosen
+        else:
+            chosen.append(even)
+    if level == "full" and even is not None:
+        reached = _as_blocks(blocks, even)
+        uneven = shapes.derived(task.facts, reached, dtype, ragged=True)
+        if uneven is not None:
+            chosen.append(uneven)
+    return _distinct(chosen)
+
+
+def ask(level: TestLevel, chosen: Sequence[Shape], inputs: int) -> list[Question]:
+    """Return the questions of ``level`` on ``chosen`` shapes, ``inputs`` being the number of arguments."""
+    if level == "sanitize":
+        questions: list[Question] = []
+        for shape in chosen:
+            seed = secret_seed()
+            questions += [
+                Question(f"{shape.name}, {name}", shape, seed, options=options) for name, options in SANITIZE.items()
+            ]
+        return questions
+    questions = [Question(shape.name, shape, secret_seed()) for shape in chosen]
+    if not questions:
+        return questions
+    first = questions[0]
+    # One trace serves both: an answer computed while tracing is right for one of them at most.
+    questions.insert(1, replace(first, name=f"{first.name}, other seed", seed=secret_seed()))
+    if level == "full":
+        for scale in (0.25, 4.0):
+            name = f"{first.name}, inputs x{scale:g}"
+            questions.append(replace(first, name=name, seed=secret_seed(), scale=scale))
+        questions += [
+            replace(first, name=f"{first.name}, input {index} changed", sensitivity_to=index)
+            for index in range(min(inputs, _MOST_SENSITIVITY_INPUTS))
+        ]
+    return questions
+
+
+def changed_input(array: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any] | None:
+    """Return another draw in place of ``array``, larger so that its effect shows; None for metadata."""
+    name = array.dtype.name
+    if array.dtype.kind not in "fV" or "float" not in name:
+        return None
+    rng = np.random.default_rng(seed)
+    values = array.astype(np.float32)
+    spread = float(values.std()) or 1.0
+    drawn: np.ndarray[Any, Any] = rng.standard_normal(array.shape, dtype=np.float32)
+    return (drawn * np.float32(spread * _SENSITIVITY_SCALE)).astype(array.dtype)
+
+
+async def _missing_after(
+    call: KernelCall, chosen: Sequence[Shape], full: TraceReply, context: CallContext
+) -> list[tuple[int, int]]:
+    if not shapes.multi_step_axes(full.facts):
+        return []
+    replies = await trace_many(call, [shape for shape in chosen if shape.name != "tiny"], context)
+    return shapes.exercised(full.facts, [reply.facts for reply in replies])
+
+
+async def _reaching(
+    call: KernelCall, blocks: Mapping[str, int], full: TraceReply, context: CallContext
+) -> Shape | None:
+    """Return a shape with two steps on every axis: by the blocks read, then by doubling whatever dims may help."""
+    assert call.workload.task is not None  # noqa: S101 - shapes are derived for tasks only
+    task, dtype = call.workload.task.facts, shapes.task_dtype(call.workload)
+    best = shapes.derived(task, blocks, dtype, ragged=False)
+    if best is None:
+        return None
+    for _ in range(4):
+        reply = (await trace_many(call, [best], context))[0]
+        missing = shapes.exercised(full.facts, [reply.facts])
+        if not missing or not reply.facts:
+            break
+        grown = {
+            name: value if name in task.fixed_dims else min(2 * value, task.dims[name])
+            for name, value in best.dims.items()
+        }
+        larger = shapes.shape_at(task, grown, dtype, best.name)
+        if larger is None or larger.dims == best.dims:
+            break
+        best = larger
+    return best
+
+
+async def trace_many(call: KernelCall, chosen: Sequence[Shape], context: CallContext) -> list[TraceReply]:
+    """Trace the kernel at every shape, two at a time."""
+    replies: dict[int, TraceReply] = {}
+
+    async def one(index: int, shape: Shape) -> None:
+        request = TraceRequest(kernel=call.kernel, inputs=shape.specs, params=call.params, targets=())
+        replies[index] = await context.runtime.trace(request)
+
+    async with anyio.create_task_group() as group:
+        for index, shape in enumerate(chosen):
+            group.start_soon(one, index, shape)
+    return [replies[index] for index in range(len(chosen))]
+
+
+def _cheap(task: TaskFacts, shape: Shape) -> bool:
+    return flops(task, shape.dims) <= _QUICK_FLOPS
+
+
+def _as_blocks(blocks: Mapping[str, int], even: Shape) -> dict[str, int]:
+    return {name: max(size, even.dims.get(name, 0) // 2) for name, size in blocks.items()}
+
+
+def _distinct(chosen: Sequence[Shape]) -> list[Shape]:
+    seen: set[tuple[str, ...]] = set()
+    kept: list[Shape] = []
+    for shape in chosen:
+        key = tuple(str(spec) for spec in shape.specs)
+        if key not in seen:
+            seen.add(key)
+            kept.append(shape)
+    return kept
