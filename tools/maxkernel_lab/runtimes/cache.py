@@ -1,7 +1,7 @@
 """The compile cache: what the compiler said, by content of the question.
 
-An entry is a folder that appears whole by one rename and is checked when it is read: a bad one is removed and compiled anew.
-Several labs share it. The least recently used entries go when it outgrows its budget.
+An entry is a folder that appears whole by one rename and is checked when it is read: a bad one is removed and compiled
+anew. Several labs share it. The least recently used entries go when it outgrows its budget.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The lab's side of the compile service: started lazily, one compile at a time, restarted when it dies, recycled by age."""
+"""The lab's side of the compile service: started lazily, one compile at a time, restarted when it dies.
+
+A service that has grown old or large is replaced.
+"""
 
 from __future__ import annotations
 
@@ -93,6 +96,12 @@ class Compiler:
         self._service: _Service | None = None
         self._turn = anyio.Lock()
 
+    @property
+    def pid(self) -> int | None:
+        """Process id, where it runs."""
+        running = self._service
+        return None if running is None or running.process.returncode is not None else running.process.pid
+
     async def warm(self) -> None:
         """Start the service where it is not running.
 
@@ -141,8 +150,8 @@ class Compiler:
     def _is_final(child: ChildReport, attempt: int) -> bool:
         """Whether another attempt would tell more.
 
-        Time and memory are the request's own. An abort is believed when a fresh service repeats it. A SIGKILL is nothing
-        the compiler does to itself: somebody else, so try on.
+        Time and memory are the request's own. An abort is believed when a fresh service repeats it. A SIGKILL is
+        nothing the compiler does to itself: it was somebody else, so try on.
         """
         if child.ending in ("timed-out", "out-of-memory"):
             return True

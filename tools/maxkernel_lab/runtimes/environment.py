@@ -1,4 +1,7 @@
-"""What worker processes are started with: interpreter, program, environment. Nothing of the user's environment goes along."""
+"""What worker processes are started with: interpreter, program, environment.
+
+Nothing of the user's own environment goes along.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def require(toolchain: Toolchain) -> None:
     advice = (
         "Install it here with: pip install 'maxkernel-mcp[lab]'."
         if (platform.system(), platform.machine()) == ("Linux", "x86_64")
-        else "The TPU compiler has wheels for Linux x86-64 only: run the lab in a linux/amd64 container or on such a host."
+        else "The TPU compiler has wheels for Linux x86-64 only: run the lab in a linux/amd64 container or such a host."
     )
     raise UnavailableError(f"No TPU compiler on this machine ({here}): {', '.join(missing)} not installed. {advice}")
 

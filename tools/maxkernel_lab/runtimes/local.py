@@ -1,4 +1,4 @@
-"""The runtime of this machine: a nursery for candidates, compile services for what they export, a cache between them."""
+"""The runtime of this machine: a nursery for candidates, compile services for their exports, a cache between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -50,8 +50,8 @@ _JOB_BYTES: Final = 1 << 30
 class LocalLimits:
     """What this runtime's processes may use."""
 
-    jobs: JobLimits = JobLimits()
-    services: ServiceLimits = ServiceLimits()
+    jobs: JobLimits = field(default_factory=JobLimits)
+    services: ServiceLimits = field(default_factory=ServiceLimits)
     cache_bytes: int = 4 << 30
 
 
@@ -96,8 +96,8 @@ class LocalRuntime:
         for owner in (*self._nurseries.values(), *self._compilers.values()):
             owner.close()
         if self._tasks is not None:
-            # Killed processes end their tasks by themselves; the deadline is for one stuck in the kernel. The task group is not
-            # told of the caller's exception, which would come out wrapped in a group.
+            # Killed processes end their tasks by themselves; the deadline is for one stuck in the kernel. The task
+            # group is not told of the caller's exception, which would come out wrapped in a group.
             self._tasks.cancel_scope.deadline = anyio.current_time() + 5
             await self._tasks.__aexit__(None, None, None)
         self._stack.close()
@@ -135,8 +135,11 @@ class LocalRuntime:
             except WireError as broken:
                 error = _forged(broken)
             else:
-                failed = None in reply.errors and reply.child.ending == "completed"
-                return replace(reply, child=replace(reply.child, ending="raised")) if failed else reply
+                early = reply.errors.get(None)
+                if early is None or reply.child.ending != "completed":
+                    return reply
+                ending = "out-of-memory" if early.type_name == "MemoryError" else "raised"
+                return replace(reply, child=replace(reply.child, ending=ending))
         return TraceReply(child=outcome.child, errors={} if error is None else {None: error})
 
     async def interpret(self, request: InterpretRequest) -> InterpretReply:
@@ -178,6 +181,13 @@ class LocalRuntime:
         if compiled.reply.child.ending != "completed":
             return compiled.reply
         return await anyio.to_thread.run_sync(self._keep, key, compiled)
+
+    def processes(self) -> dict[str, int]:
+        """Return the ids of the worker processes that run now, by what they are."""
+        found = {f"nursery {name}": nursery.pid for name, nursery in self._nurseries.items()}
+        for (name, dumps), compiler in self._compilers.items():
+            found[f"compiler {name}{' with dumps' if dumps else ''}"] = compiler.pid
+        return {name: pid for name, pid in found.items() if pid is not None}
 
     async def versions(self) -> Mapping[str, str]:
         """See the port."""

@@ -40,11 +40,14 @@ class JobLimits:
         memory_bytes: resident over all its processes, and data segment.
         output_bytes: printed to fd 1 or 2 each.
         cpu_factor: processor seconds per second of deadline.
+        without: walls to leave out (``seccomp``, ``pid-namespace``, ``landlock``), as on a machine that lacks them; the
+            report says so.
     """
 
     memory_bytes: int = 4 << 30
     output_bytes: int = 4 << 20
     cpu_factor: float = 8.0
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,12 @@ class Nursery:
         self._limits = limits
         self._current: _Generation | None = None
         self._starting = anyio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, where it runs."""
+        running = self._current
+        return None if running is None or running.process.returncode is not None else running.process.pid
 
     async def warm(self) -> None:
         """Start the process where it is not running, and wait until it is ready.
@@ -218,7 +227,9 @@ class Nursery:
     async def _start(self) -> _Generation:
         ours, theirs = sockets.pair(socket.SOCK_SEQPACKET)
         with theirs:
-            line = command(self._toolchain, "nursery", "--fd", str(theirs.fileno()), "--parent", str(os.getpid()))
+            options = ("--fd", str(theirs.fileno()), "--parent", str(os.getpid()))
+            walls = ("--without", *self._limits.without) if self._limits.without else ()
+            line = command(self._toolchain, "nursery", *options, *walls)
             process = await Supervised.start(line, environment(self._folder), [theirs.fileno()], self._folder)
         generation = _Generation(process=process, control=ours)
         self._tasks.start_soon(process.drain)

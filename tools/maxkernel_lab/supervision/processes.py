@@ -1,4 +1,4 @@
-"""One long-lived process of the lab: its own session, a bounded tail of fd 2, an end that takes the whole group along."""
+"""One long-lived process of the lab: its own session, a bounded tail of fd 2, an end that takes the group along."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Started by path with ``python -I``: makes this package importable and runs one of its services.
 
-A toolchain's interpreter has jax but not this project; only this package is added, so that nothing else of the lab's own
-environment mixes with it.
+A toolchain's interpreter has jax but not this project; only this package is added, so that nothing else of the lab's
+own environment mixes with it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Runs in the only process that loads this candidate. Nothing it says is trusted b
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import random
 import signal
@@ -92,6 +93,7 @@ def _settle(surroundings: Surroundings) -> socket.socket:
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
+    faulthandler.enable(file=2, all_threads=False)
     home = str(surroundings.policy.directory)
     os.chdir(home)
     os.environ.update(HOME=home, TMPDIR=home)

@@ -1,13 +1,16 @@
-"""The compile service: loads libtpu once, turns exported bytes into what the compiler says of them, never runs a candidate.
+"""The compile service: loads libtpu once, turns exported bytes into what the compiler says of them.
 
-Frames over one socket, one request at a time. The compiler may abort the process; the lab then reads fd 2 and starts another.
+It never runs a candidate. Frames over one socket, one request at a time. The compiler may abort the process; the lab
+then reads fd 2 and starts another.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
@@ -28,6 +31,8 @@ from maxkernel_tools.wire.requests import decode_request
 from maxkernel_tools.worker.channel import Channel
 from maxkernel_tools.worker.dumps import collect
 from maxkernel_tools.worker.failures import WorkFailure, phase
+from maxkernel_tools.worker.rehearsal import rehearsal
+from maxkernel_tools.worker.tracing import trace
 from maxkernel_tools.worker.walls import kernel, landlock
 
 # The smallest hosts libtpu knows by name (there is no v7x, and v6e:1x1 wants further arguments).
@@ -52,8 +57,12 @@ class CompileService:
         self._shardings: dict[Target, SingleDeviceSharding] = {}
 
     def warm(self) -> None:
-        """Load libtpu, which costs seconds the first time."""
-        self._sharding(Target.V6E)
+        """Load libtpu and compile once, which costs seconds the first time."""
+        reply = trace(rehearsal(Target.V6E))
+        if Target.V6E in reply.exported:
+            exported = reply.exported[Target.V6E]
+            self.compile(CompileRequest(exported=exported, target=Target.V6E), "rehearsal")
+            shutil.rmtree(self._folder / "out" / "rehearsal", ignore_errors=True)
 
     def compile(self, request: CompileRequest, key: str) -> CompileReply:
         """Compile; a refusal of the compiler is a reply."""
@@ -114,11 +123,8 @@ def _wall_in(folder: Path) -> None:
     """The bytes come from candidates: no network, and nothing to write but the service's own folder."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    for flags in (kernel.CLONE_NEWNET,):
-        try:
-            kernel.unshare(flags)
-        except OSError:
-            continue
+    with contextlib.suppress(OSError):  # needs privileges; Landlock blocks TCP as well
+        kernel.unshare(kernel.CLONE_NEWNET)
     try:
         landlock.restrict([Path("/")], [folder, Path("/dev/null")])
     except OSError as error:

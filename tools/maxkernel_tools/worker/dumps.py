@@ -1,7 +1,7 @@
 """Keeps what the schedule model reads of the compiler's dumps, and deletes the rest.
 
-The compiler writes one file per pass and op, its name starting with a time stamp. Kept are the final schedule, the region tree,
-unit use, schedule analysis, the top-level program's HLO and which ops share a schedule; a fourth of the bytes.
+The compiler writes one file per pass and op, its name starting with a time stamp. Kept are the final schedule, the
+region tree, unit use, schedule analysis, the HLO of the whole program and which ops share a schedule.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from typing import Any, Final
 from maxkernel_tools.worker import child, operations
 from maxkernel_tools.worker.jobs import Job, JobOrder
 from maxkernel_tools.worker.walls import Policy, kernel, readable_paths
-from maxkernel_tools.worker.walls.namespaces import leave
+from maxkernel_tools.worker.walls.namespaces import Namespaces, leave
 
 _TICK_S: Final = 0.02
 _MESSAGE_BYTES: Final = 1 << 17
@@ -34,11 +34,13 @@ class Nursery:
 
     Args:
         control: a ``SOCK_SEQPACKET`` socket; its end means that the lab is gone.
+        without: walls to leave out.
     """
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, without: frozenset[str]) -> None:
         self._control = control
-        self._namespaces = leave()
+        self._without = without
+        self._namespaces = Namespaces(network=False, pid_home=None) if "pid-namespace" in without else leave()
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         self._operations = operations.load()
         self._readable = readable_paths()
@@ -81,6 +83,7 @@ class Nursery:
             readable=tuple(Path(path) for path in order.readable),
             memory_bytes=order.memory_bytes,
             cpu_s=order.cpu_s,
+            without=self._without,
         )
         surroundings = child.Surroundings(
             channel=channel,
@@ -158,9 +161,10 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="nursery")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--without", nargs="*", default=[])
     options = parser.parse_args(arguments)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != options.parent:
         sys.exit("the lab is gone")
     warnings.filterwarnings("ignore", message=".*os.fork.*")
-    Nursery(socket.socket(fileno=options.fd)).serve()
+    Nursery(socket.socket(fileno=options.fd), frozenset(options.without)).serve()

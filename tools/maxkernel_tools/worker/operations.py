@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from maxkernel_tools.errors import MachineryError
-from maxkernel_tools.records.arrays import ArraySpec
-from maxkernel_tools.records.kernels import KernelSource
 from maxkernel_tools.runtime import (
     CaseReply,
     Frame,
@@ -22,6 +20,7 @@ from maxkernel_tools.runtime import (
     TraceRequest,
 )
 from maxkernel_tools.wire import replies, requests
+from maxkernel_tools.worker.rehearsal import rehearsal
 
 # Imported lazily by jax on the first lowering; brought in early they cost each child nothing. Absent in some versions.
 _LOWERING_MODULES: Final = (
@@ -36,25 +35,6 @@ _LOWERING_MODULES: Final = (
     "hashlib",
     "traceback",
 )
-
-
-_REHEARSAL: Final = """
-import functools, math
-import jax, jax.numpy as jnp
-from jax import lax
-from jax.experimental import pallas as pl
-from jax.experimental.pallas import tpu as pltpu
-def body(x, o, acc):
-    @pl.when(pl.program_id(0) == 0)
-    def _():
-        acc[...] = jnp.zeros_like(acc)
-    acc[...] += jnp.dot(x[...], x[...], preferred_element_type=jnp.float32)
-    o[...] = acc[...].astype(o.dtype)
-def workload(x):
-    block = pl.BlockSpec((128, 128), lambda i: (i, 0))
-    return pl.pallas_call(body, grid=(2,), in_specs=[block], out_specs=block,
-        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), scratch_shapes=[pltpu.VMEM((128, 128), jnp.float32)])(x)
-"""
 
 
 @dataclass(frozen=True)
@@ -82,10 +62,7 @@ def load() -> Operations:
 
 def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:
     """Trace a tiny kernel as far as no backend is needed, so that what it imports is there before the walls are."""
-    request = TraceRequest(
-        kernel=KernelSource(text=_REHEARSAL), inputs=(ArraySpec(dtype="bf16", shape=(256, 128)),), timeout_s=10.0
-    )
-    received = requests.decode_request(requests.encode_request(request, ""))
+    received = requests.decode_request(requests.encode_request(rehearsal(), ""))
     replies.encode_trace_reply(trace(cast("TraceRequest", received)), "")
     error = RawError(type_name="E", message="", phase="load", frames=(Frame("kernel.py", 1, "workload"),))
     replies.decode_done(replies.encode_done(error, ""))

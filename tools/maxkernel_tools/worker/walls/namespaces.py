@@ -1,7 +1,7 @@
 """Namespaces for the processes a nursery forks: no network once and for all, a PID namespace per job.
 
-When the first process of a PID namespace ends, the kernel kills all others in it: nothing a job starts outlives it. Both need
-privileges; without them the system call filter and a subreaper's sweep do the work.
+When the first process of a PID namespace ends, the kernel kills all others in it: nothing a job starts outlives it.
+Both need privileges; without them the system call filter and a subreaper's sweep do the work.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ class Policy:
         memory_bytes: data segment; the supervisor watches what is resident.
         cpu_s: processor time over all threads.
         file_bytes: largest file.
+        without: walls to leave out, by name.
     """
 
     directory: Path
@@ -53,10 +54,11 @@ class Policy:
     memory_bytes: int = 4 << 30
     cpu_s: int = 600
     file_bytes: int = 64 << 20
+    without: frozenset[str] = frozenset()
 
 
 def readable_paths() -> tuple[Path, ...]:
-    """Return what any kernel needs to read: the standard library entry by entry, jax and its packages, a few devices."""
+    """Return what any kernel needs to read: the standard library by entry, jax and its packages, a few devices."""
     found = [Path(name) for name in _SYSTEM]
     for kind in ("stdlib", "platstdlib"):
         library = Path(sysconfig.get_path(kind))
@@ -87,24 +89,18 @@ def enter(policy: Policy, readable: Sequence[Path], *, pid_namespace: bool, netw
     notes: list[str] = []
     _limits(policy)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    walls = None
-    try:
-        walls = landlock.restrict([*readable, *policy.readable], [policy.directory])
-        if walls is None:
-            notes.append("This kernel has no Landlock: files are not walled off.")
-    except OSError as error:
-        notes.append(f"Landlock refused ({error}): files are not walled off.")
+    walls = _landlock(policy, readable, notes)
     try:
         kernel.drop_capabilities()
     except OSError as error:
         notes.append(f"Capabilities kept: {error}.")
-    filtered = _filter(notes)
+    filtered = _filter(policy, notes)
     if not pid_namespace and not filtered:
         notes.append("No PID namespace and no system call filter: stray processes are swept up, not prevented.")
     return SandboxReport(
         landlock=walls is not None,
         rlimits=True,
-        no_network=filtered or network_namespace,
+        no_network=filtered or network_namespace or (walls is not None and walls.tcp_blocked),
         pid_namespace=pid_namespace,
         seccomp=filtered,
         memory_watchdog=True,
@@ -112,7 +108,22 @@ def enter(policy: Policy, readable: Sequence[Path], *, pid_namespace: bool, netw
     )
 
 
-def _filter(notes: list[str]) -> bool:
+def _landlock(policy: Policy, readable: Sequence[Path], notes: list[str]) -> landlock.Walls | None:
+    walls = None
+    try:
+        if "landlock" not in policy.without:
+            walls = landlock.restrict([*readable, *policy.readable], [policy.directory])
+    except OSError as error:
+        notes.append(f"Landlock refused: {error}.")
+    if walls is None:
+        notes.append("No Landlock: files are not walled off.")
+    return walls
+
+
+def _filter(policy: Policy, notes: list[str]) -> bool:
+    if "seccomp" in policy.without:
+        notes.append("The system call filter was left out.")
+        return False
     if not seccomp.available():
         notes.append("The system call filter is written for x86-64 only.")
         return False

@@ -1,7 +1,7 @@
 """A system call filter: no new processes, no sockets, no memory outside the limits, no tools of escape.
 
-Everything else is allowed: the filter closes what the other walls leave open. Process count limits do not bind root, and
-memory of a ``memfd`` counts neither as data segment nor as resident.
+Everything else is allowed: the filter closes what the other walls leave open. Process count limits do not bind root,
+and the memory of a ``memfd`` counts neither as data segment nor as resident.
 """
 
 from __future__ import annotations
