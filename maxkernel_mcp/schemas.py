@@ -13,6 +13,11 @@ from maxkernel_tools.records.results import ToolResult
 _ALWAYS: Final = ("ok", "summary")
 # Below this depth an output schema says only "object" or "array": clients validate with it, people read the docs.
 _OUTPUT_DEPTH: Final = 2
+# Longer vocabularies grow from version to version; a client that kept an old list would refuse a valid answer.
+_ENUM_VALUES: Final = 12
+
+# Fields may be added to a result at any time, and a cut result may lack some.
+_OUTPUT_DROPPED: Final = frozenset({"required", "prefixItems", "minItems", "maxItems"})
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
@@ -83,8 +88,12 @@ def _shallow(node: Any, depth: int) -> Any:
         if key == "properties":
             fields = cast("dict[str, Any]", value).items()
             result[key] = {name: _shallow(field, depth - 1) for name, field in fields}
-        elif key not in {"required", "additionalProperties", "prefixItems", "minItems", "maxItems"} or (
-            key == "additionalProperties" and value is not False
-        ):
+        elif not _dropped_from_output(key, value):
             result[key] = _shallow(value, depth)
     return result
+
+
+def _dropped_from_output(key: str, value: Any) -> bool:
+    if key == "additionalProperties":
+        return value is False
+    return key in _OUTPUT_DROPPED or (key == "enum" and len(cast("list[Any]", value)) > _ENUM_VALUES)

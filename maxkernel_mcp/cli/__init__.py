@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from maxkernel_tools.errors import MachineryError, MisuseError
+from maxkernel_tools.errors import MaxKernelError, MisuseError
 
-OK, ANSWER_IS_NO, MISUSE, MACHINERY = 0, 1, 2, 3
-"""Exit codes: done; the answer is no; the call was wrong; the lab failed."""
+OK, ANSWER_IS_NO, MISUSE, MACHINERY, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: done; the answer is no; the call was wrong; the lab failed; stopped from the keyboard."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,11 +18,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(argv)
     try:
         return int(options.run(options))
-    except MisuseError as error:
-        print(f"maxkernel: {error}", file=sys.stderr)
-        return MISUSE
-    except MachineryError as error:
-        print(f"maxkernel: {error}", file=sys.stderr)
-        return MACHINERY
-    except KeyboardInterrupt:
-        return 130
+    except (MaxKernelError, KeyboardInterrupt) as error:
+        return _failed(error)
+    except BaseExceptionGroup as group:
+        known = group.subgroup((MaxKernelError, KeyboardInterrupt))
+        if known is None:
+            raise
+        return _failed(_first(known))
+
+
+def _failed(error: BaseException) -> int:
+    """Say what went wrong and return the exit code it stands for."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    print(f"maxkernel: {error}", file=sys.stderr)
+    return MISUSE if isinstance(error, MisuseError) else MACHINERY
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner  # pyright: ignore[reportUnknownArgumentType]

@@ -21,6 +21,7 @@ from maxkernel_tools.records.tasks import TaskListResult
 from maxkernel_tools.records.verdicts import TestResult
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_PIPED_COLUMNS: Final = 160
 _COMMON: Final = frozenset({"ok", "state", "summary", "findings", "artifacts", "took_ms", "run_id", "job_id"})
 
 
@@ -47,6 +48,9 @@ async def _silent(done: float, total: float | None, message: str) -> None:
 def print_result(result: ToolResult) -> None:
     """Print ``result`` for a person: the summary, a table of its own, findings, where the record is."""
     console = Console(soft_wrap=True, highlight=False)
+    if not console.is_terminal:
+        # Piped into a file or a pager: a table is not squeezed into the width of no terminal.
+        console = Console(soft_wrap=True, highlight=False, width=_PIPED_COLUMNS)
     mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]…[/]"}[result.ok]
     console.print(f"{mark} {escape(result.summary)}")
     table = _table(result)
@@ -158,8 +162,8 @@ def _profile_table(result: ProfileResult) -> Table:
 
 def _rows(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for position, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=position == 0)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     return table

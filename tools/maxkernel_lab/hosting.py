@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from maxkernel_lab.platforms import find_compiler, versions
-from maxkernel_tools.errors import MachineryError, UnavailableError
+from maxkernel_lab.platforms import versions
+from maxkernel_tools.errors import MachineryError
 
 if TYPE_CHECKING:
     from maxkernel_tools.runtime import (
@@ -83,9 +83,6 @@ class HostedRuntime:
     async def _get(self) -> Runtime:
         if self._runtime is not None:
             return self._runtime
-        compiler = find_compiler()
-        if not compiler.available:
-            raise UnavailableError(compiler.reason)
         settled = self._settled
         self._error = None
         self._needed.set()

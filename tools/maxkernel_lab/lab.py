@@ -23,6 +23,7 @@ from maxkernel_lab.home import Home
 from maxkernel_lab.hosting import HostedRuntime, RuntimeOpener
 from maxkernel_lab.jobs import JobFolder, JobKeeper, Work, no_progress
 from maxkernel_lab.jobs.orchestrators import ChildOrchestrators
+from maxkernel_lab.platforms import find_compiler
 from maxkernel_lab.registry import TOOLS, Arguments, Services, Tool, find_tool, parse_arguments
 from maxkernel_lab.registry.arguments import OptimizeArguments
 from maxkernel_lab.registry.job_tools import optimization_config
@@ -30,7 +31,7 @@ from maxkernel_lab.settings import Settings, orchestrator_environment
 from maxkernel_lab.store import RunRow, RunStore
 from maxkernel_lab.store.identity import call_run_id
 from maxkernel_tools.context import Progress
-from maxkernel_tools.errors import MachineryError, MisuseError
+from maxkernel_tools.errors import MachineryError, MisuseError, UnavailableError
 from maxkernel_tools.records.results import ToolResult
 
 if TYPE_CHECKING:
@@ -223,7 +224,14 @@ def _services(
 
 
 def _open_local(settings: Settings, home: Home) -> AbstractAsyncContextManager[Runtime]:
-    """Open this machine's runtime, admitted by the lock all labs of the user share."""
+    """Open this machine's runtime, admitted by the lock all labs of the user share.
+
+    Raises:
+        UnavailableError: there is no TPU compiler here; the message says where a lab can run.
+    """
+    compiler = find_compiler()
+    if not compiler.available:
+        raise UnavailableError(compiler.reason)
     from maxkernel_lab.runtimes.local import LocalRuntime  # noqa: PLC0415 - only a lab that works needs it
 
     admission = Admission(home.slots, workers=settings.pool_workers, memory_bytes=settings.pool_memory_mb << 20)

@@ -35,10 +35,10 @@ SOURCE_ARTIFACT: Final = "kernel.py"
 
 async def compile_kernel(services: Services, arguments: CompileArguments, progress: Progress) -> ToolResult:
     """Handle ``compile_kernel``."""
-    from maxkernel_tools.compiling import compile_kernel as tool  # noqa: PLC0415 - see the module's docstring
-
     chosen = targets(services, arguments.targets)
     call = kernel_call(services, arguments)
+    from maxkernel_tools.compiling import compile_kernel as tool  # noqa: PLC0415 - see the module's docstring
+
     context, sink = await _open_run(services, call, progress)
     result: CompileResult = await tool(call, chosen, context)
     first = next((report for report in result.targets if report.estimated_us is not None), None)
@@ -61,8 +61,6 @@ async def compile_kernel(services: Services, arguments: CompileArguments, progre
 
 async def test_kernel(services: Services, arguments: TestArguments, progress: Progress) -> ToolResult:
     """Handle ``test_kernel``."""
-    from maxkernel_tools.checking import test_kernel as tool  # noqa: PLC0415 - see the module's docstring
-
     target = one_target(services, arguments.target)
     call = kernel_call(services, arguments, reference=arguments.reference, reference_path=arguments.reference_path)
     if call.workload.reference is None:
@@ -71,6 +69,8 @@ async def test_kernel(services: Services, arguments: TestArguments, progress: Pr
             allowed="a task, or inputs with reference (text) or reference_path (a plain JAX file defining workload).",
             action="Pass one.",
         )
+    from maxkernel_tools.checking import test_kernel as tool  # noqa: PLC0415 - see the module's docstring
+
     context, sink = await _open_run(services, call, progress)
     result: TestResult = await tool(call, arguments.level, context, target=target)
     row = StageRow(
@@ -88,8 +88,6 @@ async def test_kernel(services: Services, arguments: TestArguments, progress: Pr
 
 async def profile_kernel(services: Services, arguments: ProfileArguments, progress: Progress) -> ToolResult:
     """Handle ``profile_kernel``."""
-    from maxkernel_tools.profiling import profile_kernel as tool  # noqa: PLC0415 - see the module's docstring
-
     target = one_target(services, arguments.target)
     call = kernel_call(services, arguments, reference=arguments.reference, reference_path=arguments.reference_path)
     if arguments.mode == "device":
@@ -103,6 +101,8 @@ async def profile_kernel(services: Services, arguments: ProfileArguments, progre
             against = "none"
     else:
         against = _earlier_profile(services, arguments.against, target.value)
+    from maxkernel_tools.profiling import profile_kernel as tool  # noqa: PLC0415 - see the module's docstring
+
     context, sink = await _open_run(services, call, progress)
     result: ProfileResult = await tool(call, target, against, context)
     row = StageRow(

@@ -51,13 +51,16 @@ def read_text_file(text: str, settings: Settings, *, what: str, max_bytes: int) 
         raise MisuseError(
             f"The {what} {text!r} cannot be opened: {error.strerror}.", allowed="a readable file.", action="Correct it."
         ) from None
-    with os.fdopen(descriptor, "rb") as stream:
-        facts = os.fstat(stream.fileno())
+    try:
+        facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             raise MisuseError(
                 f"The {what} {text!r} is not a regular file.", allowed="a Python file.", action="Name the file itself."
             )
-        data = stream.read(max_bytes + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            data = stream.read(max_bytes + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > max_bytes:
         raise MisuseError(
             f"The {what} {text!r} has {facts.st_size} bytes.",
