@@ -8,7 +8,7 @@ NORM_EPSILON = 1e-6
 
 
 def create_inputs(rng, dims, dtype):
-    """q, k, v ~ N(0, 1); decays exp(g) from 0.9 to 1 for half of the heads, 0.5 to 1 for the rest; beta from 0.1 to 1."""
+    """q, k, v ~ N(0, 1); decays exp(g) from 0.9 to 1 for half of the heads, from 0.5 for the rest; beta from 0.1."""
     B, S, Hk, Hv = dims["B"], dims["S"], dims["Hk"], dims["Hv"]
     q, k = (rng.standard_normal((B, S, Hk, dims["dk"]), dtype=np.float32) for _ in range(2))
     v = rng.standard_normal((B, S, Hv, dims["dv"]), dtype=np.float32)

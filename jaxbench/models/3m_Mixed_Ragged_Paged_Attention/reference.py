@@ -16,13 +16,14 @@ def create_inputs(rng, dims, dtype):
     """
     mt, ms, pp, ps = dims["mt"], dims["ms"], dims["pp"], dims["ps"]
     capacity = pp * ps
-    active = max(1, ms - max(1, ms // 8))
+    active = ms - rng.integers(1, ms // 2 + 1)
     decodes = active // 2
     budget = max(active, mt - max(1, mt // 16))
     q_lens = np.ones(active, np.int64)
     for i in range(decodes, active):
         share = (budget - q_lens.sum()) // (active - i)
-        q_lens[i] = min(capacity, 1 + rng.integers(share // 2, share + 1))
+        more = rng.integers(share // 2, share + 1) if i + 1 < active else share
+        q_lens[i] = min(capacity, 1 + more)
     kv_lens = np.array([rng.integers(n, capacity + 1) for n in q_lens])
     kv_lens[-1] = q_lens[-1]
     kv_lens[0] = q_lens[0]

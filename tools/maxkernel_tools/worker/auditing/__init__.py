@@ -1,0 +1,34 @@
+"""Audits tasks: what a kernel that does not do the work would get away with. Runs references only, never a candidate.
+
+A long-lived service: one request per line on standard input, one reply per line on a descriptor of its own. Everything
+stays in this process, so that the large inputs of classic mode never cross a pipe. The comparison is the grader's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+from maxkernel_tools.worker.auditing.examination import Examination, Subject, examine
+
+
+def main(arguments: list[str]) -> None:  # noqa: ARG001 - the signature every service has
+    """Answer requests until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print must not mix with the answers
+    for line in sys.stdin:
+        request = json.loads(line)
+        reply: dict[str, Any]
+        try:
+            reply = _as_reply(examine(Subject.model_validate(request)))
+        except Exception:  # noqa: BLE001 - the service's outermost boundary; the reply carries the traceback
+            reply = {"error": traceback.format_exc()}
+        answers.write(json.dumps(reply) + "\n")
+        answers.flush()
+
+
+def _as_reply(examination: Examination) -> dict[str, Any]:
+    return examination.model_dump(mode="json")
