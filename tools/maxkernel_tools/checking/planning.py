@@ -124,7 +124,8 @@ def changed_input(array: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any
     rng = np.random.default_rng(seed)
     values = array.astype(np.float32)
     spread = float(values.std()) or 1.0
-    drawn: np.ndarray[Any, Any] = rng.standard_normal(array.shape, dtype=np.float32)
+    size: tuple[int, ...] = tuple(array.shape)
+    drawn: np.ndarray[Any, Any] = rng.standard_normal(size, dtype=np.float32)
     return (drawn * np.float32(spread * _SENSITIVITY_SCALE)).astype(array.dtype)
 
 
