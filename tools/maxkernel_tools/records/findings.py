@@ -59,6 +59,8 @@ class FindingCode(StrEnum):
     GATHER_UNSUPPORTED = "gather-unsupported"
     UNIMPLEMENTED_PRIMITIVE = "unimplemented-primitive"
     MATMUL_ACCUMULATOR_DTYPE = "matmul-accumulator-dtype"
+    MATMUL_OPERAND_DTYPE = "matmul-operand-dtype"
+    RESHAPE_UNSUPPORTED = "reshape-unsupported"
     FLOAT16_UNSUPPORTED = "float16-unsupported"
     INT64_UNSUPPORTED = "int64-unsupported"
     X64_ENABLED = "x64-enabled"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxkernel_tools.records.kernels import CANDIDATE_FILE_NAME
+from maxkernel_tools.worker.inspecting.bodies import body_facts
 from maxkernel_tools.worker.inspecting.calls import Call, Operand, describe_call, item_bits
 from maxkernel_tools.worker.inspecting.evaluating import grid_axes
 from maxkernel_tools.worker.inspecting.flops import grid_flops, plain_flops
@@ -46,7 +47,7 @@ def jaxpr_facts(closed_jaxpr: Any, kernel_file: str = CANDIDATE_FILE_NAME) -> di
         describe_call(s.eqn, kernel_file, s.place, s.trips) for s in sites if s.eqn.primitive.name == "pallas_call"
     ]
     on_path = calls_on_output_path(jaxpr)
-    described = [_call_facts(call, id(call.eqn) in on_path) for call in calls]
+    described = [{**_call_facts(call, id(call.eqn) in on_path), **body_facts(call, kernel_file)} for call in calls]
     everywhere = walk(jaxpr, kernel_file, into_pallas=True)
     callbacks = [
         {"primitive": s.eqn.primitive.name, "line": None if s.place is None else s.place.line}

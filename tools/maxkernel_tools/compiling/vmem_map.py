@@ -1,0 +1,84 @@
+"""Reads the compiler's own VMEM map (``*vmem_report.html``): what lies in VMEM per kernel, to the byte.
+
+The page carries its data as one JSON object. Where a version prints something else the answer is None, never a guess.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+_DATA = re.compile(r"const\s+DATA\s*=\s*(\{.*?\n\s*\});?\s*\n", re.DOTALL)
+_PATTERN: Final = "*vmem_report.html*"
+_WINDOW = re.compile(r"(input|output) window allocation for operator (?:input|output) (\d+)")
+_TOP_LEVEL = "<top-inlining-caller>"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """One allocation: its size with padding, and what it is for in the compiler's words."""
+
+    op: str
+    bytes: int
+    padding: int
+    tag: str
+
+    @property
+    def operand(self) -> str | None:
+        """``in0`` or ``out0`` where it is a window."""
+        match = _WINDOW.search(self.tag)
+        return None if match is None else f"{'in' if match.group(1) == 'input' else 'out'}{match.group(2)}"
+
+
+@dataclass(frozen=True)
+class VmemMap:
+    """All allocations the compiler reports, and the capacity it counted with."""
+
+    capacity_bytes: int
+    allocations: tuple[Allocation, ...]
+
+    def used_bytes(self) -> int:
+        """The largest amount any one op needs."""
+        totals: dict[str, int] = {}
+        for allocation in self.allocations:
+            totals[allocation.op] = totals.get(allocation.op, 0) + allocation.bytes
+        return max(totals.values(), default=0)
+
+
+def read_vmem_map(dump_dir: Path | None) -> VmemMap | None:
+    """Read the map from a folder of dumps; None where there is none or its form is unknown."""
+    if dump_dir is None:
+        return None
+    pages = sorted(dump_dir.glob(_PATTERN))
+    if not pages:
+        return None
+    try:
+        raw = pages[-1].read_bytes()
+        text = gzip.decompress(raw).decode("utf-8", "replace") if pages[-1].suffix == ".gz" else raw.decode()
+        match = _DATA.search(text)
+        return None if match is None else _parse(json.loads(match.group(1)))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _parse(data: dict[str, Any]) -> VmemMap:
+    found: list[Allocation] = []
+    per_op = cast("dict[str, dict[str, Any]]", data["hlo_breakdowns"])
+    for op, breakdown in per_op.items():
+        if op == _TOP_LEVEL and len(per_op) > 1:
+            continue
+        for block in breakdown["blocks"]:
+            found.extend(
+                Allocation(
+                    op=op,
+                    bytes=int(entry["size"]),
+                    padding=int(entry.get("padding", 0)),
+                    tag=str(entry.get("tag", "")),
+                )
+                for entry in block["allocations"]
+            )
+    return VmemMap(capacity_bytes=int(data["global_info"]["vmem_capacity"]), allocations=tuple(found))

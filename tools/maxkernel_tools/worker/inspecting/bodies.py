@@ -1,0 +1,65 @@
+"""Reads single equations of a kernel body: the large values it computes, constructs known to break compilers."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from maxkernel_tools.worker.inspecting.calls import Call, dtype_name, item_bits
+from maxkernel_tools.worker.inspecting.walking import Site, walk
+
+_KEPT = 5
+# Results of these are views or are fused into their users; they take no buffer of their own worth naming.
+_NOT_STORED = frozenset({"broadcast_in_dim", "reshape", "squeeze", "iota", "transpose", "convert_element_type", "swap"})
+
+
+def body_facts(call: Call, kernel_file: str) -> dict[str, Any]:
+    """Return ``temporaries`` (largest values, with lines), ``suspects`` and ``equations`` of a body."""
+    sites = list(walk(call.body, kernel_file, place=call.place, into_pallas=True))
+    return {"temporaries": _temporaries(sites), "suspects": _suspects(sites), "equations": len(sites)}
+
+
+def _temporaries(sites: list[Site]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for site in sites:
+        if site.eqn.primitive.name in _NOT_STORED or site.eqn.primitive.name == "get":
+            continue
+        for variable in site.eqn.outvars:
+            shape = tuple(int(extent) for extent in getattr(variable.aval, "shape", ()))
+            if not shape:
+                continue
+            dtype = dtype_name(variable.aval.dtype)
+            found.append(
+                {
+                    "array": f"{dtype}[{','.join(map(str, shape))}]",
+                    "bytes": prod(shape) * item_bits(dtype) // 8,
+                    "line": None if site.place is None else site.place.line,
+                    "primitive": site.eqn.primitive.name,
+                }
+            )
+    found.sort(key=lambda value: -int(value["bytes"]))
+    return found[:_KEPT]
+
+
+def _suspects(sites: list[Site]) -> list[dict[str, Any]]:
+    """Boolean vectors that gain a dimension: ``m[:, None]`` of a mask, which aborts some compilers."""
+    found: list[dict[str, Any]] = []
+    for site in sites:
+        eqn = site.eqn
+        if eqn.primitive.name not in ("broadcast_in_dim", "reshape", "expand_dims", "transpose"):
+            continue
+        before, after = eqn.invars[0].aval, eqn.outvars[0].aval
+        if dtype_name(getattr(before, "dtype", "")) != "pred" or not before.shape or before.shape == after.shape:
+            continue
+        found.append(
+            {
+                "kind": "mask-reshape",
+                "detail": f"{_text(before)} -> {_text(after)}",
+                "line": None if site.place is None else site.place.line,
+            }
+        )
+    return found[:_KEPT]
+
+
+def _text(aval: Any) -> str:
+    return f"({', '.join(map(str, aval.shape))})"
