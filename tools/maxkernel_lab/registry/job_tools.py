@@ -11,6 +11,7 @@ from maxkernel_lab.registry.workloads import one_target, workload
 from maxkernel_tools.context import Progress
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.jobs import JobResult
+from maxkernel_tools.records.kernels import KernelSource
 
 
 def optimization_config(services: Services, arguments: OptimizeArguments) -> dict[str, Any]:
@@ -44,10 +45,13 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
         _, path = read_text_file(arguments.reference_path, settings, what="reference file", max_bytes=MAX_SOURCE)
         config["reference_path"] = str(path)
         config["inputs"] = [str(spec) for spec in wanted.inputs]
+    # Files may change between two calls of the same command: then it is another job.
+    hashes = {"reference": wanted.reference.sha256}
     if arguments.start_from:
-        _, path = read_text_file(arguments.start_from, settings, what="kernel to improve", max_bytes=MAX_SOURCE)
+        text, path = read_text_file(arguments.start_from, settings, what="kernel to improve", max_bytes=MAX_SOURCE)
         config["start_from"] = str(path)
-    return config
+        hashes["start_from"] = KernelSource(text=text).sha256
+    return {**config, "sha256": hashes}
 
 
 async def start_optimization(services: Services, arguments: OptimizeArguments, progress: Progress) -> JobResult:
