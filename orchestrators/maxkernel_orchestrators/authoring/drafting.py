@@ -21,7 +21,6 @@ from maxkernel_orchestrators.authoring.matmuls import Matmul, recognise_matmul
 from maxkernel_orchestrators.authoring.rows import RowWork, recognise_rows
 from maxkernel_tools.records.arrays import DTYPES
 
-
 _WORTH_TRYING = 1.3  # tilings within this factor of the best, by a model that coarse, are left to the compiler to rank
 
 

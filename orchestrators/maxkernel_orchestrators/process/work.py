@@ -1,0 +1,144 @@
+"""The work of one job: from its config to its result, over a connected lab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+from mcp.client.client import Client
+
+from maxkernel_orchestrators.auto import Climb, Limits
+from maxkernel_orchestrators.connection import Lab
+from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal
+from maxkernel_orchestrators.minds.choosing import choose_mind
+from maxkernel_orchestrators.reporting import OptimizationResult, export, outcome_of
+from maxkernel_orchestrators.reporting.display import Display
+from maxkernel_orchestrators.stepping.bench import Bench
+from maxkernel_orchestrators.stepping.candidates import Candidate
+from maxkernel_tools.errors import MisuseError
+from maxkernel_tools.records.base import Record
+from maxkernel_tools.records.jobs import BestSoFar, CostLedger, JobProgress
+
+_HEARTBEAT_S = 5.0
+
+
+class SourceText(Record):
+    """A file's text as it was when the job first read it."""
+
+    text: str
+
+
+class Worker:
+    """Does one job.
+
+    Args:
+        folder: the job's folder, owned by this process.
+        config: what to do.
+        journal: what was done.
+        display: where a person watches.
+    """
+
+    def __init__(self, folder: JobFolder, config: JobConfig, journal: Journal, display: Display) -> None:
+        self._folder, self._config, self._journal, self._display = folder, config, journal, display
+        self._progress = JobProgress()
+        self._best: Candidate | None = None
+        self._evaluations: Callable[[], int] = lambda: 0
+
+    async def run(self, client: Client) -> OptimizationResult:
+        """Climb, export, write the result.
+
+        Raises:
+            MisuseError: the config asks for what does not exist.
+            LabError: the lab refused, failed or went away.
+        """
+        lab = Lab(client, self._config.subject, self._heard)
+        bench = Bench(lab, self._journal, self._config.target)
+        self._evaluations = lambda: bench.evaluations
+        budget = self._config.budget
+        climb = Climb(
+            bench=bench,
+            mind=choose_mind(self._config.author),
+            journal=self._journal,
+            limits=Limits(evaluations=budget.evaluations, wall_s=budget.wall_s),
+            tell=self._tell,
+            changed=self._changed,
+            own_source=await self._own_source(),
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._beat)
+            ending = await climb.run()
+            tasks.cancel_scope.cancel()
+        self._tell("export", "kernel and report")
+        outcome = outcome_of(
+            ending,
+            job_id=self._folder.job_id,
+            task=bench.label,
+            target=self._config.target,
+            author=self._config.author,
+            cost=self._cost(),
+        )
+        outcome = export(self._folder, ending, outcome)
+        self._folder.write_result(outcome.model_dump(mode="json"))
+        self._folder.log("done", ok=outcome.ok, summary=outcome.summary)
+        return outcome
+
+    async def _own_source(self) -> str | None:
+        if not self._config.start_from:
+            return None
+        path = Path(self._config.start_from)
+
+        async def read() -> SourceText:
+            try:
+                return SourceText(text=await anyio.Path(path).read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                raise MisuseError(
+                    f"{path} cannot be read: {error}",
+                    allowed="a UTF-8 Python file that defines workload.",
+                    action="Check --start-from.",
+                ) from error
+
+        return (await self._journal.step("source", {"path": str(path)}, SourceText, read)).text
+
+    def _tell(self, stage: str, message: str) -> None:
+        self._progress = JobProgress(stage=stage, message=message, done=self._evaluations())
+        self._display.stage(stage, message)
+        self._folder.log("stage", stage=stage, message=message)
+        self._write()
+
+    def _changed(self, candidate: Candidate) -> None:
+        self._best = candidate
+        self._display.best(f"{candidate.name}: {candidate.observed()}")
+        self._folder.log("best", candidate=candidate.name, time_us=candidate.time_us)
+        self._write()
+
+    async def _heard(self, tool: str, done: float, total: float | None, message: str) -> None:
+        part = f"{done:.0f} of {total:.0f}" if total else ""
+        self._display.detail(" ".join(word for word in (tool, part, message) if word))
+
+    async def _beat(self) -> None:
+        """Keep the ledger and the progress file fresh while a long call runs."""
+        while True:
+            await anyio.sleep(_HEARTBEAT_S)
+            self._write()
+
+    def _write(self) -> None:
+        best = self._best
+        shown = None
+        if best is not None and best.run_id is not None and best.profile is not None:
+            speedup = best.profile.speedup
+            shown = BestSoFar(
+                run_id=best.run_id,
+                time_us=best.time_us,
+                time_source=best.profile.time_source,
+                speedup=speedup.value if speedup and speedup.significant else None,
+                verdict=best.test.verdict if best.test else "",
+            )
+        self._folder.write_progress(self._progress, shown, self._cost())
+
+    def _cost(self) -> CostLedger:
+        return CostLedger(
+            wall_s=round(self._journal.wall_s(), 2),
+            compile_s=round(self._journal.seconds("compile_kernel") + self._journal.seconds("profile_kernel"), 2),
+            evaluations=self._evaluations(),
+        )
