@@ -95,6 +95,7 @@ class Compiler:
         self._with_dumps = dumps
         self._service: _Service | None = None
         self._turn = anyio.Lock()
+        self._closed = False
 
     @property
     def pid(self) -> int | None:
@@ -121,7 +122,8 @@ class Compiler:
             return await self._attempts(request)
 
     def close(self) -> None:
-        """Kill the service."""
+        """Kill the service; no other is started."""
+        self._closed = True
         if self._service is not None:
             self._retire(self._service)
 
@@ -133,8 +135,10 @@ class Compiler:
                 return await self._once(service, request, restarted=restarted)
             except _ServiceDiedError as died:
                 restarted = True
-                self._retire(service)
-                if self._is_final(died.child, attempt):
+                if not self._is_final(died.child, attempt):
+                    self._retire(service)
+                else:
+                    self._replace(service)
                     reply = CompileReply(
                         child=died.child,
                         ok=False,
@@ -185,7 +189,7 @@ class Compiler:
                     ending = "timed-out"
                 tasks.cancel_scope.cancel()
         except BaseException:
-            self._retire(service)  # cancelled in the middle of a compile: there is no way to stop it but this
+            self._replace(service)  # cancelled in the middle of a compile: there is no way to stop it but this
             raise
         wall_ms = round((time.monotonic() - started) * 1000)
         if message is None:
@@ -228,7 +232,7 @@ class Compiler:
         limits = self._limits
         old = time.monotonic() - service.started > limits.recycle_s or service.compiles >= limits.recycle_compiles
         if old or resident_bytes(service.process.pid) > limits.recycle_bytes:
-            self._retire(service)
+            self._replace(service)
 
     async def _ready(self) -> _Service:
         service = self._service
@@ -281,3 +285,14 @@ class Compiler:
         service.process.kill()
         if self._service is service:
             self._service = None
+
+    def _replace(self, service: _Service) -> None:
+        """Kill ``service`` and start another in the background, so that the next compile need not wait for it."""
+        self._retire(service)
+        if not self._closed:
+            self._tasks.start_soon(self._prepare)
+
+    async def _prepare(self) -> None:
+        # The next compile meets the same trouble and reports it; a background task has nobody to tell.
+        with contextlib.suppress(MachineryError, OSError):
+            await self.warm()
