@@ -40,6 +40,7 @@ class Chip(Record):
         vmem_bytes: VMEM per TensorCore; ``scoped_vmem_bytes`` is the compiler's default limit for one kernel.
         vmem_bytes_per_cycle: rate of transfers inside a core.
         dma_latency_us: from the start of a small transfer to its completion being seen.
+        write_piece_ns: least time per contiguous piece of a strided write to HBM.
         launch_us: fixed cost of one program on the device.
         sources: where each figure is from.
     """
@@ -60,6 +61,7 @@ class Chip(Record):
     scoped_vmem_bytes: int
     smem_bytes: int
     dma_latency_us: float
+    write_piece_ns: float
     vmem_bytes_per_cycle: float
     launch_us: float
     sources: dict[str, str] = Field(default_factory=dict)
@@ -101,6 +103,7 @@ def chip(target: Target) -> Chip:
         scoped_vmem_bytes=row["scoped_vmem_bytes"],
         smem_bytes=row["smem_bytes"],
         vmem_bytes_per_cycle=model["vmem_bytes_per_cycle"],
+        write_piece_ns=model["write_piece_ns"],
         dma_latency_us=model["dma_latency_us"],
         launch_us=model["launch_us"],
         sources={name: table["sources"][key] for name, key in row["figures"].items()},

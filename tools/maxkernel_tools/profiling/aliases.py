@@ -14,8 +14,8 @@ _PAIR = re.compile(r"%?([\w.\-]+)\s*(?:->|=>|:|=)\s*%?([\w.\-]+)")
 def deduplicated(folder: DumpFolder, module: HloModule) -> Callable[[str], str | None]:
     """Return a function from an op without a schedule to the program whose schedule it runs.
 
-    The compiler's own map decides where it was dumped; else the op with the same opcode, shapes, layouts and operand
-    shapes that has a schedule.
+    The compiler's own map decides where it was dumped; else the op with a schedule that has the same opcode,
+    shapes, layouts, operand shapes and the same instructions inside.
     """
     table: dict[str, str] = {}
     if folder.has(TOP_LEVEL, "deduplication"):
@@ -25,7 +25,10 @@ def deduplicated(folder: DumpFolder, module: HloModule) -> Callable[[str], str |
 
     def signature(op: HloOp) -> tuple[object, ...]:
         operands = tuple(module.all_ops[name].arrays for name in op.operands if name in module.all_ops)
-        return (op.opcode, op.arrays, operands)
+        bodies = tuple(
+            tuple((inner.opcode, inner.arrays) for inner in module.computations.get(name, ())) for name in op.called
+        )
+        return (op.opcode, op.arrays, operands, bodies)
 
     by_signature: dict[tuple[object, ...], str] = {}
     for program in folder.programs:

@@ -63,6 +63,7 @@ def clockwork_for(facts: Chip) -> Clockwork:
         bytes_per_cycle=facts.hbm_achievable_bytes_per_s / facts.cores / facts.clock_hz,
         latency_cycles=facts.dma_latency_us * 1e-6 * facts.clock_hz,
         local_bytes_per_cycle=facts.vmem_bytes_per_cycle,
+        write_piece_cycles=facts.write_piece_ns * 1e-9 * facts.clock_hz,
     )
 
 

@@ -90,9 +90,9 @@ def _slot_name(item: Instruction) -> str:
 
 
 def _transfer_roots(item: Instruction) -> set[str]:
-    """Size, flag and predicate of a transfer; its addresses are of no consequence here."""
+    """Size, flag, piece length and predicate of a transfer; its addresses are of no consequence here."""
     parts = scalars.split_operands(item.operands)
-    wanted = (parts[1], parts[3]) if len(parts) > 3 else tuple(parts)
+    wanted = (parts[1], parts[3], *parts[6:7]) if len(parts) > 3 else tuple(parts)
     roots = {part.lstrip("%") for part in wanted if part.startswith("%")}
     if item.predicate:
         roots.add(item.predicate)

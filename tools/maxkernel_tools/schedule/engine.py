@@ -18,12 +18,20 @@ class Clockwork:
         bytes_per_cycle: HBM bandwidth long transfers achieve.
         latency_cycles: from the start of a transfer to its first byte, paid once per transfer, overlapping others.
         local_bytes_per_cycle: bandwidth inside the core (VMEM to VMEM).
+        write_piece_cycles: least time per contiguous piece of a strided write to HBM.
     """
 
-    def __init__(self, bytes_per_cycle: float, latency_cycles: float, local_bytes_per_cycle: float) -> None:
+    def __init__(
+        self,
+        bytes_per_cycle: float,
+        latency_cycles: float,
+        local_bytes_per_cycle: float,
+        write_piece_cycles: float = 0.0,
+    ) -> None:
         self.now = 0.0
         self._rate = bytes_per_cycle
         self._latency = latency_cycles
+        self._write_piece = write_piece_cycles
         self._local_rate = local_bytes_per_cycle
         self._free = 0.0
         self._local_free = 0.0
@@ -31,8 +39,8 @@ class Clockwork:
         self._scopes = 0
         self.busy_cycles = 0.0
 
-    def start(self, flag: Flag, granules: float, moved: float, direction: Direction) -> float:
-        """Start a transfer of ``moved`` bytes that adds ``granules`` to ``flag``; return when it ends."""
+    def start(self, flag: Flag, granules: float, moved: float, direction: Direction, pieces: float = 1.0) -> float:
+        """Start a transfer of ``moved`` bytes in ``pieces`` that adds ``granules`` to ``flag``; return when it ends."""
         if direction == "local":
             begin = max(self.now, self._local_free)
             self._local_free = begin + moved / self._local_rate
@@ -40,8 +48,11 @@ class Clockwork:
         else:
             crossing = moved * (2 if direction == "copy" else 1)
             begin = max(self.now, self._free)
-            self._free = begin + crossing / self._rate
-            self.busy_cycles += crossing / self._rate
+            length = crossing / self._rate
+            if direction == "write":
+                length = max(length, pieces * self._write_piece)
+            self._free = begin + length
+            self.busy_cycles += length
             end = self._free + self._latency
         self._flags[flag].append((end, granules))
         return end

@@ -20,6 +20,9 @@ from maxkernel_tools.schedule.steps import Operand, Step
 GRANULE_BYTES = 32
 """Unit of DMA sizes in the dumps."""
 
+STEP_GRANULES = 16
+"""Granules in one of the steps of which ``steps_per_stride`` make a contiguous piece (512 bytes)."""
+
 STEP_BUDGET = 500_000
 """Scalar instructions run before the rest is extrapolated: about half a second."""
 
@@ -276,7 +279,9 @@ class _Core:
             return
         moved = size * GRANULE_BYTES
         flag = self._operand(step, 3)
-        self._clock.start((self.scope, flag), size, moved, step.direction)
+        steps = self._operand(step, 6)
+        pieces = max(1.0, size / (steps * STEP_GRANULES)) if steps else 1.0
+        self._clock.start((self.scope, flag), size, moved, step.direction, pieces)
         count, total = run.transfers.get(step.bundle, (0.0, 0.0))
         run.transfers[step.bundle] = (count + 1, total + moved)
         run.read_bytes += moved * (step.direction in {"read", "copy"})

@@ -118,6 +118,10 @@ def prepare(item: Instruction, spaces: dict[str, str]) -> Step:
         parts = _PIECES.findall(item.operands)
     elif item.opcode.startswith("int_to_ptr"):
         parts = re.findall(r"%\w+", item.operands)[-1:]
+    direction = _direction(item.opcode, parts, spaces) if kind == "dma" else "local"
+    if item.opcode == "dma.general":
+        # Its strides lie in a descriptor in scalar memory; what follows the flags says nothing about pieces.
+        parts = parts[:4]
     return Step(
         kind=kind,
         bundle=item.bundle,
@@ -127,7 +131,7 @@ def prepare(item: Instruction, spaces: dict[str, str]) -> Step:
         otherwise=resolve(item.otherwise) if item.otherwise else None,
         operands=tuple(resolve(part) for part in parts),
         function=scalars.binary(item.opcode) if kind == "binary" else None,
-        direction=_direction(item.opcode, parts, spaces) if kind == "dma" else "local",
+        direction=direction,
         memory=memory,
     )
 
