@@ -10,6 +10,7 @@ import numpy as np
 
 from maxkernel_tools.checking.comparing import Comparison
 from maxkernel_tools.checking.sourcelines import finding, keyword_line
+from maxkernel_tools.diagnosing.failing import diagnose_error
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.kernels import CANDIDATE_FILE_NAME, KernelSource
 from maxkernel_tools.runtime import CaseReply, Observation, RawError
@@ -130,15 +131,14 @@ def _of_error(source: KernelSource, reply: CaseReply, stage: Stage) -> list[Find
                 line = _index_map_line(reply.facts, seen.operand) or line
             message = _first_sentence(seen.message)
             return [finding(source, code, message, line=line, hint=hint, stage=stage)]
-    return [_plain_error(source, error, stage)]
+    return [_plain_error(source, reply, error, stage)]
 
 
-def _plain_error(source: KernelSource, error: RawError, stage: Stage) -> Finding:
+def _plain_error(source: KernelSource, reply: CaseReply, error: RawError, stage: Stage) -> Finding:
     line = error_line(error)
     text = _last_line(error.message)
     if error.phase != "interpret":
-        code = FindingCode.TRACE_ERROR if error.phase == "trace" else FindingCode.IMPORT_ERROR
-        return finding(source, code, f"{error.type_name}: {text}", line=line, stage=Stage.TRACE)
+        return diagnose_error(source, error, reply.facts, None)[0]
     if "cannot be referenced directly" in error.message or "Buffers with a memory space of HBM" in error.message:
         hint = "Copy it to VMEM with pltpu.sync_copy or make_async_copy first."
         return finding(source, FindingCode.LOAD_FROM_HBM, text, line=line, hint=hint, stage=stage)

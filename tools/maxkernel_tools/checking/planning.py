@@ -153,7 +153,7 @@ async def _reaching(
         if not missing or not reply.facts:
             break
         grown = {
-            name: value if name in task.fixed_dims else min(2 * value, task.dims[name])
+            name: value if name in task.fixed_dims or name in blocks else min(2 * value, task.dims[name])
             for name, value in best.dims.items()
         }
         larger = shapes.shape_at(task, grown, dtype, best.name)

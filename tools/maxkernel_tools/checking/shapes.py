@@ -14,7 +14,7 @@ from typing import Any, Final
 from maxkernel_tools.checking.explaining import calls_of
 from maxkernel_tools.context import Workload
 from maxkernel_tools.records.arrays import DTYPES, ArraySpec
-from maxkernel_tools.records.tasks import ShapeKind, TaskFacts
+from maxkernel_tools.records.tasks import ShapeKind, TaskFacts, TaskInput
 from maxkernel_tools.tasks import check_dims, flops, input_specs, output_specs
 
 MAX_CASE_BYTES: Final = 192 << 20
@@ -113,18 +113,32 @@ def exercised(full: Mapping[str, Any], tested: Sequence[Mapping[str, Any]]) -> l
 def block_sizes(task: TaskFacts, full: Mapping[str, Any], specs: Sequence[ArraySpec]) -> dict[str, int]:
     """Return the largest block each dim is cut into, for dims that size an argument passed to a kernel as it is."""
     found: dict[str, int] = {}
+    sides = {"in": list(zip(task.inputs, specs, strict=False))}
+    sides["out"] = list(zip(task.outputs, _output_specs(task, specs), strict=False))
     for call in calls_of(full):
+        position = {"in": 0, "out": 0}
         for operand in call.get("operands", []):
-            if operand["kind"] not in ("in", "out") or not operand.get("block"):
+            side = sides.get(operand["kind"])
+            if side is None:
                 continue
-            for entry, spec in zip((*task.inputs, *task.outputs), (*specs, *_output_specs(task, specs)), strict=False):
-                if operand["array"] != str(spec):
-                    continue
-                for text, extent, size in zip(entry.shape, spec.shape, operand["block"], strict=False):
-                    if text in task.dims and 0 < size < extent:
-                        found[text] = max(found.get(text, 0), int(size))
-                break
+            index = position[operand["kind"]]
+            position[operand["kind"]] += 1
+            entry = _sized_like(operand, side, index) if operand.get("block") else None
+            if entry is None:
+                continue
+            shape, spec = entry
+            for text, extent, size in zip(shape.shape, spec.shape, operand["block"], strict=False):
+                if text in task.dims and 0 < size < extent:
+                    found[text] = max(found.get(text, 0), int(size))
     return found
+
+
+def _sized_like(
+    operand: Mapping[str, Any], side: Sequence[tuple[TaskInput, ArraySpec]], index: int
+) -> tuple[TaskInput, ArraySpec] | None:
+    """Return the argument an operand is, by position where its size agrees, else any of its size."""
+    ordered = [*side[index : index + 1], *side]
+    return next(((entry, spec) for entry, spec in ordered if str(spec) == operand["array"]), None)
 
 
 def derived(task: TaskFacts, blocks: Mapping[str, int], dtype: str, *, ragged: bool) -> Shape | None:

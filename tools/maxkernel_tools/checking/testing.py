@@ -14,13 +14,12 @@ from typing import Final
 
 from maxkernel_tools.checking import integrity, planning, running
 from maxkernel_tools.checking.deciding import Decision, decide
-from maxkernel_tools.checking.explaining import error_line
 from maxkernel_tools.checking.receipts import receipt
 from maxkernel_tools.checking.shapes import task_dtype
-from maxkernel_tools.checking.sourcelines import finding
 from maxkernel_tools.context import CallContext, KernelCall
+from maxkernel_tools.diagnosing import diagnose_trace
 from maxkernel_tools.guards import inspect_source
-from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
+from maxkernel_tools.records.findings import Finding, FindingCode, Severity
 from maxkernel_tools.records.results import Artifact, errors_first, has_errors
 from maxkernel_tools.records.targets import Target
 from maxkernel_tools.records.verdicts import Receipt, TestLevel, TestResult, Verdict
@@ -58,7 +57,7 @@ async def test_kernel(
     await context.progress(0, 3, "tracing at full size")
     request = TraceRequest(kernel=call.kernel, inputs=call.workload.inputs, params=call.params, targets=(target,))
     full = await context.runtime.trace(request)
-    failed = _trace_findings(call, full, target)
+    failed = list(diagnose_trace(call.kernel, full, target))
     if failed and not full.facts:
         verdict: Verdict = "incorrect" if full.child.ending in ("completed", "raised") else _ended(full)
         return _result(asked, verdict, [*guarded, *failed], full=full)
@@ -117,37 +116,6 @@ def _is_error(item: Finding) -> bool:
 
 def _ended(full: TraceReply) -> Verdict:
     return "timed-out" if full.child.ending == "timed-out" else "crashed"
-
-
-def _trace_findings(call: KernelCall, full: TraceReply, target: Target) -> list[Finding]:
-    """Findings about a kernel that does not trace or lower at full size."""
-    ending = full.child.ending
-    if ending not in ("completed", "raised"):
-        code = {
-            "timed-out": FindingCode.TIMED_OUT,
-            "out-of-memory": FindingCode.OUT_OF_MEMORY,
-            "output-flood": FindingCode.OUTPUT_FLOOD,
-        }.get(ending, FindingCode.PROCESS_EXITED)
-        message = f"The kernel's process ended while it was traced: {ending}."
-        return [finding(call.kernel, code, message, stage=Stage.TRACE)]
-    found: list[Finding] = []
-    for at, error in full.errors.items():
-        lines = [line.strip() for line in error.message.strip().splitlines() if line.strip()]
-        text = lines[0][:600] if lines else ""
-        code = _error_code(error.type_name, error.phase)
-        stage = {"load": Stage.SOURCE, "trace": Stage.TRACE}.get(error.phase, Stage.LOWER)
-        item = finding(call.kernel, code, f"{error.type_name}: {text}", line=error_line(error), stage=stage)
-        found.append(item.model_copy(update={"target": at or target}) if stage is Stage.LOWER else item)
-    return found
-
-
-def _error_code(type_name: str, phase: str) -> FindingCode:
-    if type_name == "SyntaxError":
-        return FindingCode.SYNTAX_ERROR
-    if type_name == "MissingEntry":
-        return FindingCode.MISSING_ENTRY
-    table = {"load": FindingCode.IMPORT_ERROR, "trace": FindingCode.TRACE_ERROR}
-    return table.get(phase, FindingCode.COMPILE_ERROR)
 
 
 def _table(decision: Decision) -> str:

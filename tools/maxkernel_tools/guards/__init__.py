@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from maxkernel_tools.guards import access, fallbacks, laundering, tampering
+from maxkernel_tools.guards import access, fallbacks, laundering, state, tampering
 from maxkernel_tools.guards.names import bound_modules, without_main
 from maxkernel_tools.records.findings import Finding, Severity
 from maxkernel_tools.records.kernels import KernelSource
@@ -25,7 +25,7 @@ def inspect_source(source: KernelSource) -> tuple[Finding, ...]:
     body = without_main(tree)
     modules = bound_modules(body)
     found: list[Finding] = []
-    for rule in (access.rule, tampering.rule, laundering.rule, fallbacks.rule):
+    for rule in (access.rule, tampering.rule, laundering.rule, fallbacks.rule, state.rule):
         found += rule(source, body, modules)
     seen: set[tuple[str, int | None]] = set()
     kept: list[Finding] = []

@@ -57,8 +57,8 @@ def _attribute(source: KernelSource, node: ast.Attribute, modules: Mapping[str, 
 def _name(source: KernelSource, node: ast.Name, modules: Mapping[str, str], own: set[str]) -> list[Finding]:
     if node.id in names("denied_builtins") and node.id not in own and node.id not in modules:
         return [_forbidden(source, node, f"uses the builtin {node.id}")]
-    if node.id == "__builtins__":
-        return [_forbidden(source, node, "reads __builtins__")]
+    if node.id in ("__builtins__", "__file__", "__spec__", "__loader__"):
+        return [_forbidden(source, node, f"reads {node.id}")]
     return []
 
 
