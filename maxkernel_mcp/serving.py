@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -114,7 +114,7 @@ class _SocketStream(ByteStream):
 
 
 @asynccontextmanager
-async def message_streams(stream: ByteStream) -> AsyncIterator[tuple[Any, Any]]:
+async def message_streams(stream: ByteStream) -> AsyncGenerator[tuple[Any, Any]]:
     """Frame a byte stream as MCP does on stdio: one JSON message per line."""
     incoming_in, incoming_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing_in, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)

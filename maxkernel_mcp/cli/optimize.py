@@ -45,8 +45,8 @@ def resume(options: argparse.Namespace) -> int:
     """Take up an interrupted job here and stay until it is done."""
     settings = shell_settings(options, {})
     folder = JobFolder.find(settings.home / "jobs", options.job_id)
-    if folder.state() in {"interrupted", "cancelled"} and folder.kind != "call":
-        folder.clear_cancel()
+    if folder.state() in {"interrupted", "cancelled", "failed"} and folder.kind != "call":
+        folder.reopen()
         return _go(_orchestrator(folder, settings, as_json=options.json), folder, detach=False, as_json=options.json)
     return report(anyio.run(_resume, options.job_id, settings, options.json), as_json=options.json)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -26,7 +26,7 @@ _COMMON: Final = frozenset({"ok", "state", "summary", "findings", "artifacts", "
 
 
 @contextmanager
-def shell_progress(*, enabled: bool) -> Iterator[Progress]:
+def shell_progress(*, enabled: bool) -> Generator[Progress]:
     """Show on the terminal what a call is doing, where there is one."""
     console = Console(stderr=True)
     if not enabled or not console.is_terminal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -40,7 +40,7 @@ class Admission:
         self._turn = anyio.Lock()
 
     @asynccontextmanager
-    async def admit(self, memory_bytes: int = 0) -> AsyncIterator[None]:
+    async def admit(self, memory_bytes: int = 0) -> AsyncGenerator[None]:
         """Hold a place, with ``memory_bytes`` reserved, for the length of the context.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -60,8 +60,8 @@ class Lab:
         task_roots: Sequence[Path] = (),
         *,
         opener: RuntimeOpener | None = None,
-        connect: Callable[[Lab, socket.socket], Awaitable[None]] | None = None,
-    ) -> AsyncIterator[Lab]:
+        connect: Callable[[Lab, socket.socket], Coroutine[Any, Any, None]] | None = None,
+    ) -> AsyncGenerator[Lab]:
         """Open a lab; leaving the context ends its calls, jobs and processes.
 
         Args:

@@ -1,15 +1,15 @@
 """One job's folder, as every process of the user reads it.
 
-``config.json`` (what to do), ``owner.lock`` (held by the process that does it), ``progress.json``, ``result.json``,
-``cancel.json`` (somebody wants it to stop), ``log.jsonl``. The state is derived, never stored: a job with a result is
-done or failed; without one it runs while the lock is held, and is cancelled or interrupted when it is free.
+``config.json`` (what to do), ``owner.lock`` (held by who does it), ``progress.json``, ``result.json``,
+``cancel.json`` (somebody wants it to stop), ``log.jsonl``, ``last-words.txt``. The state is derived, never stored: with a
+result a job is done or failed; without one it runs while the lock is held, and is cancelled or interrupted when it is
+free.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -26,6 +26,7 @@ PROGRESS: Final = "progress.json"
 RESULT: Final = "result.json"
 CANCEL: Final = "cancel.json"
 LOG: Final = "log.jsonl"
+LAST_WORDS: Final = "last-words.txt"
 
 _Part = TypeVar("_Part", JobProgress, BestSoFar, CostLedger)
 
@@ -137,13 +138,24 @@ class JobFolder:
         """Ask the owner, whoever it is, to stop."""
         write_atomically(self.path / CANCEL, _json({"requested": True}))
 
-    def clear_cancel(self) -> None:
-        """Forget a request to stop, before the job is taken up again."""
+    def reopen(self) -> None:
+        """Forget a request to stop and an answer that was a failure, before the job is taken up again."""
         (self.path / CANCEL).unlink(missing_ok=True)
+        result = self.result
+        if result is not None and result.get("state") == "failed":
+            (self.path / RESULT).unlink(missing_ok=True)
 
-    def remove(self) -> None:
-        """Delete the folder of a job that never started."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    def note_last_words(self, text: str) -> None:
+        """Keep what an owner said before it ended without an answer."""
+        write_atomically(self.path / LAST_WORDS, text[-8000:].encode())
+
+    def last_words(self) -> str:
+        """Return the last line an owner said before it ended without an answer; empty where it said nothing."""
+        try:
+            lines = (self.path / LAST_WORDS).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return lines[-1][:300] if lines else ""
 
     def report(self) -> JobResult:
         """Return what ``get_job`` answers."""
@@ -177,7 +189,9 @@ class JobFolder:
             return f"Running{where}." if not self.cancel_requested else f"Stopping{where}."
         if state == "cancelled":
             return f"Cancelled{where}. resume_job continues it."
-        return f"Interrupted: its owner ended before it was done{where}. resume_job continues it."
+        said = self.last_words()
+        words = f" Its last words: {said}" if said else ""
+        return f"Interrupted: its owner ended before it was done{where}.{words} resume_job continues it."
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -95,7 +95,7 @@ class JobKeeper:
         for job_id in await anyio.to_thread.run_sync(self._store.job_ids, 200):
             folder = JobFolder(self._folder / job_id)
             if folder.config == whole and folder.state() in {"interrupted", "cancelled"}:
-                folder.clear_cancel()
+                folder.reopen()
                 return folder
         folder = await anyio.to_thread.run_sync(lambda: JobFolder.create(self._folder, whole))
         label = str(config.get("task") or config.get("reference_path") or "")
@@ -133,10 +133,10 @@ class JobKeeper:
         return await anyio.to_thread.run_sync(folder.report)
 
     async def resume(self, job_id: str) -> JobResult:
-        """Take up an interrupted or cancelled job; a job that runs or is done is left as it is."""
+        """Take up a job that ended without an answer; one that runs or is done is left as it is."""
         folder = JobFolder.find(self._folder, job_id)
-        if folder.state() in {"interrupted", "cancelled"}:
-            folder.clear_cancel()
+        if folder.state() in {"interrupted", "cancelled", "failed"}:
+            folder.reopen()
             config = folder.config
             if folder.kind == "call" and self.rerun is not None:
                 work = self.rerun(str(config["tool"]), config["arguments"])
@@ -146,7 +146,7 @@ class JobKeeper:
                 await self._launch(folder)
         return await anyio.to_thread.run_sync(folder.report)
 
-    async def _own(self, folder: JobFolder, keep: Callable[[int], Awaitable[None]]) -> None:
+    async def _own(self, folder: JobFolder, keep: Callable[[int], Coroutine[Any, Any, None]]) -> None:
         lock = await anyio.to_thread.run_sync(folder.lock)
         if lock is None:
             raise MisuseError(
@@ -191,26 +191,21 @@ class JobKeeper:
         await _until(lambda: folder.owned or ended.is_set(), _START_S)
 
     async def _keep_orchestrator(self, folder: JobFolder, launcher: Launcher, ended: anyio.Event) -> None:
-        code: int | None = None
+        """Stay with an orchestrator to its end. What it leaves without a result may be taken up again."""
         try:
-            with anyio.CancelScope() as scope:
-                self._stops[folder.job_id] = scope
-                async with anyio.create_task_group() as group:
-                    group.start_soon(_watch_cancel, folder, scope)
+            async with anyio.create_task_group() as group:
+                self._stops[folder.job_id] = group.cancel_scope
+                group.start_soon(_watch_cancel, folder, group.cancel_scope)
+                try:
                     code = await launcher.run(folder.path)
-                    group.cancel_scope.cancel()
-        except MachineryError as error:
-            folder.write_result(_failed(folder.job_id, f"The orchestrator could not be started: {error}"))
+                except MachineryError as error:
+                    folder.note_last_words(str(error))
+                else:
+                    _logger.info("orchestrator_ended", job_id=folder.job_id, exit_code=code)
+                group.cancel_scope.cancel()
         finally:
             ended.set()
             self._stops.pop(folder.job_id, None)
-        if code and code > 0 and folder.result is None and not folder.cancel_requested:
-            _logger.warning("orchestrator_failed", job_id=folder.job_id, exit_code=code)
-            folder.write_result(
-                _failed(
-                    folder.job_id, f"The orchestrator ended with exit code {code}; see {folder.path / 'log.jsonl'}."
-                )
-            )
 
 
 async def _watch_cancel(folder: JobFolder, scope: anyio.CancelScope) -> None:
@@ -243,7 +238,3 @@ def _terminate_orchestrator(folder: JobFolder) -> None:
 
 def _plain(result: ToolResult, job_id: str) -> dict[str, Any]:
     return {**result.model_dump(mode="json"), "job_id": job_id}
-
-
-def _failed(job_id: str, message: str) -> dict[str, Any]:
-    return ToolResult(ok=False, state="failed", job_id=job_id, summary=message).model_dump(mode="json")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from maxkernel_lab.jobs.folder import JobFolder
 from maxkernel_tools.errors import MachineryError
 
 if TYPE_CHECKING:
     from maxkernel_lab.supervision.processes import Supervised
 
 PROGRAM: Final = "maxkernel_orchestrators"
-Connect = Callable[[socket.socket], Awaitable[None]]
+Connect = Callable[[socket.socket], Coroutine[Any, Any, None]]
 """``await connect(sock)`` serves the lab's tools on a non-blocking socket until the other side closes it."""
 
 
@@ -73,9 +74,7 @@ class ChildOrchestrators:
                 tasks.cancel_scope.cancel()
         finally:
             process.kill()
-            said = process.stderr_since()
-            if said:
-                # What it said last is all there is when it dies early; the journal holds the rest.
-                with (folder / "stderr.txt").open("a", encoding="utf-8") as log:
-                    log.write(said)
+            if code:
+                # All there is when it dies early; the journal holds the rest.
+                JobFolder(folder).note_last_words(process.stderr_since())
         return code
