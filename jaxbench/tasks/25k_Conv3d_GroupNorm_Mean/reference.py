@@ -9,19 +9,19 @@ EPSILON = 1e-5
 
 
 def create_inputs(rng, dims, dtype):
-    """gamma ~ 1 + 3 N, since equal gammas let the mean cancel the norm and leave mean(beta) alone.
+    """gamma between 2 and 4 with a random sign: equal gammas let the mean cancel the norm and leave mean(beta) alone.
 
-    x ~ N(0, 1), growing along the last two axes, plus an offset per sample and channel, so that samples differ.
-    weight ~ N(0, 1/fan_in); conv_bias ~ 0.5 N; beta ~ 0.5 + 0.5 N.
+    x ~ N(0, 1), growing along the last two axes, plus an offset ~ 2 N per sample and channel, so that samples differ.
+    weight ~ N(0, 1/fan_in); conv_bias ~ 0.5 N; beta ~ 1 + 0.5 N.
     """
     B, Ci, Co, D, H, W = (dims[name] for name in ("B", "Ci", "Co", "D", "H", "W"))
     x = _normal(rng, (B, Ci, D, H, W))
     x *= _ramp(H)[:, None] * _ramp(W)
-    x += _normal(rng, (B, Ci, 1, 1, 1))
+    x += _normal(rng, (B, Ci, 1, 1, 1), 2.0)
     weight = _normal(rng, (Co, Ci, 3, 3, 3), 1.0 / np.sqrt(27 * Ci))
     conv_bias = _normal(rng, Co, 0.5)
-    gamma = 1.0 + _normal(rng, Co, 3.0)
-    beta = 0.5 + _normal(rng, Co, 0.5)
+    gamma = rng.choice(np.float32([-1.0, 1.0]), Co) * (2.0 + 2.0 * rng.random(Co, dtype=np.float32))
+    beta = 1.0 + _normal(rng, Co, 0.5)
     return tuple(array.astype(dtype) for array in (x, weight, conv_bias, gamma, beta))
 
 

@@ -6,15 +6,16 @@ import numpy as np
 
 
 def create_inputs(rng, dims, dtype):
-    """Weights wide enough that rows differ: w1 ~ N(0, 4/K), w2 ~ N(0, 16/H), both stored (out, in); x, b1 ~ N(0, 1).
+    """Weights wide enough that rows differ: w1 ~ N(0, 4/K), w2 ~ N(0, 9/H), both stored (out, in); x, b1 ~ N(0, 1).
 
-    b2 ~ 0.5 N - log(N) takes out the logsumexp's constant, where bf16 would be coarse.
+    w2 grows over the features, so that a lost tail shows. b2 ~ 0.5 N - log(N) takes out the logsumexp's constant, where
+    bf16 would be coarse.
     """
     M, K, H, N = dims["M"], dims["K"], dims["H"], dims["N"]
     x = _normal(rng, (M, K))
     w1 = _normal(rng, (H, K), 2.0 / np.sqrt(K))
     b1 = _normal(rng, H)
-    w2 = _normal(rng, (N, H), 4.0 / np.sqrt(H))
+    w2 = _normal(rng, (N, H), 3.0 / np.sqrt(H)) * np.linspace(0.5, 1.5, N, dtype=np.float32)[:, None]
     b2 = _normal(rng, N, 0.5) - np.float32(np.log(N))
     return tuple(array.astype(dtype) for array in (x, w1, b1, w2, b2))
 
