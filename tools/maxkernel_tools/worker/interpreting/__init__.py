@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import jax
 import numpy as np
@@ -25,9 +25,12 @@ from maxkernel_tools.worker.devices import pretend
 from maxkernel_tools.worker.failures import WorkFailure, phase
 from maxkernel_tools.worker.interpreting.anatomy import KernelAnatomy, anatomies
 from maxkernel_tools.worker.interpreting.rewriting import interpret_params, interpreted
-from maxkernel_tools.worker.interpreting.watching import Watcher, reset_interpreter, watching
+from maxkernel_tools.worker.interpreting.watching import Watcher, reset_interpreter, skip_gpu_interpreter, watching
 from maxkernel_tools.worker.loading import bind, load_kernel
 from maxkernel_tools.worker.tracing import abstract, canonicalize_paths, export_bytes
+
+# interpretation spends its time in callbacks, not in compiled code
+_COMPILE_OPTIONS: Final = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 @dataclass
@@ -52,6 +55,7 @@ def interpret(request: InterpretRequest) -> Iterator[CaseReply]:
         WorkFailure: the file could not be loaded; there is no case to report on.
     """
     canonicalize_paths(request.kernel.import_roots)
+    skip_gpu_interpreter()
     function = bind(load_kernel(request.kernel), request.params)
     shapes: dict[tuple[str, ...], _Shape] = {}
     for case in request.cases:
@@ -137,7 +141,8 @@ def _run(request: InterpretRequest, shape: _Shape, case: InterpretCase) -> CaseR
 def _executable(request: InterpretRequest, shape: _Shape, case: InterpretCase) -> Any:
     run = jaxpr_as_fun(interpreted(shape.closed, interpret_params(case.options)))
     with pretend(request.target):
-        return jax.jit(run).trace(*case.inputs).lower(lowering_platforms=("cpu",)).compile()
+        lowered = jax.jit(run).trace(*case.inputs).lower(lowering_platforms=("cpu",))
+        return lowered.compile(compiler_options=_COMPILE_OPTIONS)
 
 
 def _with_lines(error: RawError, watcher: Watcher) -> RawError:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jax._src import dispatch
@@ -187,6 +188,11 @@ def watching(watcher: Watcher, anatomies: list[KernelAnatomy], target: Target) -
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
+
+
+def skip_gpu_interpreter() -> None:
+    """Keep jax from importing its GPU interpreter at every lowering, which takes a quarter of a second to fail."""
+    sys.modules.setdefault("jax._src.pallas.mosaic_gpu.interpret", cast("Any", None))
 
 
 def reset_interpreter() -> None:
