@@ -129,6 +129,26 @@ class SourceMap:
                 return number
         return None
 
+    def captured_line(self, function: str) -> int | None:
+        """Return where ``function`` first uses a name that holds an array made outside it."""
+        found = self._function(function)
+        if found is None:
+            return None
+        arguments = {argument.arg for argument in (*found.args.args, *found.args.posonlyargs, *found.args.kwonlyargs)}
+        own = arguments | {
+            node.id for node in ast.walk(found) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        uses = [
+            node
+            for node in ast.walk(found)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own
+        ]
+        for node in sorted(uses, key=lambda use: (use.lineno, use.col_offset)):
+            value = self._assigned(node.id, found.end_lineno or node.lineno) or self._assigned(node.id, 1 << 30)
+            if isinstance(value, ast.Call | ast.BinOp | ast.Subscript):
+                return node.lineno
+        return None
+
     def function_line(self, name: str) -> int | None:
         """Return the line of ``def name``."""
         found = self._function(name)

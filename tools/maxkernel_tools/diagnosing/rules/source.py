@@ -64,12 +64,14 @@ def captured_constant(evidence: Evidence) -> Draft | None:
     if match is None:
         return None
     own = [frame.line for frame in evidence.error.source_frames]
+    named = re.search(r"pallas_call (\w+) at ", evidence.error.message)
+    used = evidence.source.captured_line(named.group(1)) if named else None
     return Draft(
         FindingCode.CAPTURED_CONSTANT,
         f"The kernel body uses an array from outside ({match.group('avals')}); a body may use only its refs and "
         "scalars.",
         "Pass the array to pallas_call as another input with its own BlockSpec and read it through its ref.",
-        line=own[-1] if own else evidence.body_line or evidence.line,
+        line=own[-1] if own else used or evidence.body_line or evidence.line,
     )
 
 

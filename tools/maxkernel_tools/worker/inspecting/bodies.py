@@ -5,22 +5,21 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from maxkernel_tools.worker.inspecting.calls import Call, dtype_name, item_bits
-from maxkernel_tools.worker.inspecting.walking import Site, walk
+from maxkernel_tools.worker.inspecting.calls import dtype_name, item_bits
+from maxkernel_tools.worker.inspecting.walking import Site
 
 _KEPT = 5
 # Results of these are views or are fused into their users; they take no buffer of their own worth naming.
 _NOT_STORED = frozenset({"broadcast_in_dim", "reshape", "squeeze", "iota", "transpose", "convert_element_type", "swap"})
 
 
-def body_facts(call: Call, kernel_file: str) -> dict[str, Any]:
+def body_facts(sites: list[Site]) -> dict[str, Any]:
     """Return ``temporaries`` (largest values, with lines), ``suspects`` and ``equations`` of a body."""
-    sites = list(walk(call.body, kernel_file, place=call.place, into_pallas=True))
     return {"temporaries": _temporaries(sites), "suspects": _suspects(sites), "equations": len(sites)}
 
 
 def _temporaries(sites: list[Site]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    found: list[tuple[int, Site, str]] = []
     for site in sites:
         if site.eqn.primitive.name in _NOT_STORED or site.eqn.primitive.name == "get":
             continue
@@ -29,16 +28,18 @@ def _temporaries(sites: list[Site]) -> list[dict[str, Any]]:
             if not shape:
                 continue
             dtype = dtype_name(variable.aval.dtype)
-            found.append(
-                {
-                    "array": f"{dtype}[{','.join(map(str, shape))}]",
-                    "bytes": prod(shape) * item_bits(dtype) // 8,
-                    "line": None if site.place is None else site.place.line,
-                    "primitive": site.eqn.primitive.name,
-                }
-            )
-    found.sort(key=lambda value: -int(value["bytes"]))
-    return found[:_KEPT]
+            size = prod(shape) * item_bits(dtype) // 8
+            found.append((size, site, f"{dtype}[{','.join(map(str, shape))}]"))
+    found.sort(key=lambda entry: -entry[0])
+    return [
+        {
+            "array": array,
+            "bytes": size,
+            "line": None if site.place is None else site.place.line,
+            "primitive": site.eqn.primitive.name,
+        }
+        for size, site, array in found[:_KEPT]
+    ]
 
 
 def _suspects(sites: list[Site]) -> list[dict[str, Any]]:

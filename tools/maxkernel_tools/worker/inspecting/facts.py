@@ -16,8 +16,9 @@ from maxkernel_tools.worker.inspecting.calls import Call, Operand, describe_call
 from maxkernel_tools.worker.inspecting.evaluating import grid_axes
 from maxkernel_tools.worker.inspecting.flops import grid_flops, plain_flops
 from maxkernel_tools.worker.inspecting.lines import Place
-from maxkernel_tools.worker.inspecting.outputs import calls_on_output_path, outputs_without_pallas
-from maxkernel_tools.worker.inspecting.walking import walk
+from maxkernel_tools.worker.inspecting.observing import observations
+from maxkernel_tools.worker.inspecting.outputs import calls_on_output_path, outputs_without_pallas, returned_whole
+from maxkernel_tools.worker.inspecting.walking import Site, walk
 
 _CALLBACKS = frozenset(
     {
@@ -47,11 +48,22 @@ def jaxpr_facts(closed_jaxpr: Any, kernel_file: str = CANDIDATE_FILE_NAME) -> di
         describe_call(s.eqn, kernel_file, s.place, s.trips) for s in sites if s.eqn.primitive.name == "pallas_call"
     ]
     on_path = calls_on_output_path(jaxpr)
-    described = [{**_call_facts(call, id(call.eqn) in on_path), **body_facts(call, kernel_file)} for call in calls]
-    everywhere = walk(jaxpr, kernel_file, into_pallas=True)
+    whole = returned_whole(jaxpr)
+    described: list[dict[str, Any]] = []
+    inside: list[Site] = []
+    for call in calls:
+        body = list(walk(call.body, kernel_file, place=call.place, into_pallas=True))
+        inside.extend(body)
+        described.append(
+            {
+                **_call_facts(call, id(call.eqn) in on_path),
+                **body_facts(body),
+                "observations": observations(call, body, kernel_file, whole.get(id(call.eqn), set())),
+            }
+        )
     callbacks = [
         {"primitive": s.eqn.primitive.name, "line": None if s.place is None else s.place.line}
-        for s in everywhere
+        for s in (*sites, *inside)
         if s.eqn.primitive.name in _CALLBACKS
     ]
     return {

@@ -103,9 +103,7 @@ def equation_flops(eqn: Any) -> int:
     if name in _FREE or not eqn.outvars:
         return 0
     aval = eqn.outvars[0].aval
-    if not np.issubdtype(getattr(aval, "dtype", np.bool_), np.inexact) and "float" not in str(
-        getattr(aval, "dtype", "")
-    ):
+    if "float" not in str(getattr(aval, "dtype", "")):
         return 0
     return prod(getattr(aval, "shape", ()))
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from jax._src import source_info_util
@@ -31,6 +33,7 @@ class Place:
         return Frame(file=self.file, line=self.line, function=self.function)
 
 
+@lru_cache(maxsize=4096)
 def is_users(file: str, kernel_file: str) -> bool:
     """Whether ``file`` is the kernel, or a module of the user's project it imports."""
     if file == kernel_file:
@@ -43,13 +46,20 @@ def frames_of(eqn: Any, kernel_file: str) -> tuple[Frame, ...]:
     traceback = getattr(eqn.source_info, "traceback", None)
     if traceback is None:
         return ()
+    codes, positions = traceback.raw_frames()
     found = [
-        Frame(file=str(frame.file_name), line=int(frame.start_line), function=str(frame.function_name))
-        for frame in source_info_util.user_frames(traceback)
-        if is_users(str(frame.file_name), kernel_file)
+        _frame(code, position)
+        for code, position in zip(codes, positions, strict=True)
+        if is_users(code.co_filename, kernel_file)
     ]
     found.reverse()
     return _from_kernel_on(found, kernel_file)
+
+
+@lru_cache(maxsize=8192)
+def _frame(code: CodeType, position: int) -> Frame:
+    frame = source_info_util.raw_frame_to_frame(code, position)
+    return Frame(file=str(frame.file_name), line=int(frame.start_line), function=str(frame.function_name))
 
 
 def place_of(eqn: Any, kernel_file: str, inherited: Place | None = None) -> Place | None:

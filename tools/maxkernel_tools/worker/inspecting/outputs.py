@@ -68,3 +68,46 @@ def _live(jaxpr: Any, wanted: list[bool], found: set[int]) -> list[bool]:
             atom for atom, use in zip(eqn.invars, used, strict=True) if use and not isinstance(atom, core.Literal)
         )
     return [variable in needed for variable in jaxpr.invars]
+
+
+def returned_whole(jaxpr: Any) -> dict[int, set[int]]:
+    """Return, per ``id()`` of a ``pallas_call`` equation, which of its outputs the program returns without slicing."""
+    found: dict[int, set[int]] = {}
+    for origins in _origins(jaxpr, [frozenset()] * len(jaxpr.invars)):
+        for call, number in origins:
+            found.setdefault(call, set()).add(number)
+    return found
+
+
+_Origins = frozenset[tuple[int, int]]
+
+
+def _origins(jaxpr: Any, arguments: list[_Origins]) -> list[_Origins]:
+    env: dict[Any, _Origins] = dict(zip(jaxpr.invars, arguments, strict=True))
+
+    def read(atom: Any) -> _Origins:
+        return frozenset() if isinstance(atom, core.Literal) else env.get(atom, frozenset())
+
+    for eqn in jaxpr.eqns:
+        values = [read(atom) for atom in eqn.invars]
+        inner = inner_jaxpr(eqn)
+        if eqn.primitive.name == "pallas_call":
+            results = [frozenset({(id(eqn), number)}) for number in range(len(eqn.outvars))]
+        elif inner is not None and len(inner.invars) == len(values):
+            results = _origins(inner, values)
+        else:
+            results = [_kept(eqn, variable, values) for variable in eqn.outvars]
+        env.update(zip(eqn.outvars, results, strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _kept(eqn: Any, variable: Any, values: list[_Origins]) -> _Origins:
+    """What an equation passes on: an operation that keeps the number of elements keeps all of them."""
+    if eqn.primitive.name in ("select_n", "dynamic_update_slice", "scatter", "gather", "while", "scan", "cond"):
+        return frozenset()
+    size = getattr(variable.aval, "size", None)
+    kept: _Origins = frozenset()
+    for atom, origins in zip(eqn.invars, values, strict=True):
+        if origins and getattr(atom.aval, "size", None) == size:
+            kept |= origins
+    return kept

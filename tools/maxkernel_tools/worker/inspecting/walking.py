@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,15 +34,22 @@ class Site:
 
     Attributes:
         eqn: the equation.
-        place: the user's place.
         trips: how often it runs for one run of the whole, as far as scans say (a ``while`` counts once).
         certain: no ``while`` or ``cond`` around it.
     """
 
     eqn: Any
-    place: Place | None
     trips: int
     certain: bool
+    _kernel_file: str
+    _around: Site | Place | None
+    _library: bool
+
+    @property
+    def place(self) -> Place | None:
+        """The user's place: its own, or where the library function it belongs to is called."""
+        around = self._around.place if isinstance(self._around, Site) else self._around
+        return around if self._library else place_of(self.eqn, self._kernel_file, around)
 
 
 _JAXPR_TYPES: tuple[type, ...] = tuple({core.Jaxpr, getattr(core, "ClosedJaxpr", core.Jaxpr)})
@@ -99,40 +106,44 @@ def is_literal(atom: Any) -> bool:
 
 
 def walk(
-    jaxpr: Any,
-    kernel_file: str,
-    *,
-    place: Place | None = None,
-    trips: int = 1,
-    certain: bool = True,
-    into_pallas: bool = False,
+    jaxpr: Any, kernel_file: str, *, place: Place | None = None, trips: int = 1, into_pallas: bool = False
 ) -> Iterator[Site]:
     """Yield every equation, depth first; bodies of ``pallas_call`` only ``into_pallas``."""
+    root = Site(None, trips, True, kernel_file, place, True)
+    yield from _walk(jaxpr, root, into_pallas=into_pallas, library=False)
+
+
+def _walk(jaxpr: Any, around: Site, *, into_pallas: bool, library: bool) -> Iterator[Site]:
+    kernel_file = around._kernel_file
     for eqn in jaxpr.eqns:
-        here = place_of(eqn, kernel_file, place)
-        yield Site(eqn, here, trips, certain)
+        site = Site(eqn, around.trips, around.certain, kernel_file, around, library)
+        yield site
         name = eqn.primitive.name
         if name == "pallas_call" and not into_pallas:
             continue
-        inside = certain and name not in ("while", "cond")
-        for sub in sub_jaxprs(eqn):
-            if name in INLINED and not is_users_function(sub, kernel_file):
-                yield from _walk_library(sub, kernel_file, here, trips, inside)
-            else:
-                yield from walk(
-                    sub,
-                    kernel_file,
-                    place=here,
-                    trips=trips * scan_trips(eqn),
-                    certain=inside,
-                    into_pallas=into_pallas,
-                )
+        subs = sub_jaxprs(eqn)
+        if not subs:
+            continue
+        inner = Site(
+            eqn,
+            around.trips * scan_trips(eqn),
+            around.certain and name not in ("while", "cond"),
+            kernel_file,
+            around,
+            library,
+        )
+        for sub in subs:
+            # Everything inside a library function is at the line that calls it.
+            hidden = library or (name in INLINED and not is_users_function(sub, kernel_file))
+            yield from _walk(sub, inner, into_pallas=into_pallas, library=hidden)
 
 
-def _walk_library(jaxpr: Any, kernel_file: str, place: Place | None, trips: int, certain: bool) -> Iterator[Site]:
-    # Everything inside a library function is at the line that calls it.
-    for eqn in jaxpr.eqns:
-        yield Site(eqn, place, trips, certain)
-        inside = certain and eqn.primitive.name not in ("while", "cond")
-        for sub in sub_jaxprs(eqn):
-            yield from _walk_library(sub, kernel_file, place, trips * scan_trips(eqn), inside)
+def place_in(chain: Sequence[Any], root: Place | None, kernel_file: str) -> Place | None:
+    """Return the user's place of the last of ``chain``, equations each inside the one before."""
+    place = root
+    for eqn in chain:
+        place = place_of(eqn, kernel_file, place)
+        inner = inner_jaxpr(eqn)
+        if inner is not None and not is_users_function(inner, kernel_file):
+            break
+    return place
