@@ -1,4 +1,4 @@
-"""Outputs a kernel could give without doing the work, made from the right ones; and inputs it could have taken for granted.
+"""Outputs a kernel could give without doing the work, made from the right ones; inputs it could take for granted.
 
 Pure numpy. What each is called is part of the audit's table.
 """
