@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maxkernel_tools.records import ArraySpec, KernelSource, Target
@@ -197,6 +197,10 @@ def test_malformed_frames_are_typed_errors(data: bytes) -> None:
         parse(data)
 
 
+calm = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+
+@calm
 @given(st.binary(max_size=300))
 def test_random_bytes_are_refused_or_incomplete(data: bytes) -> None:
     with pytest.raises((WireError, EOFError)):
@@ -232,6 +236,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(["outputs", "exported", "facts", "error", "errors", "races", "wall_ms", "tree", "inputs"])
 
 
+@calm
 @given(st.dictionaries(FIELDS, JSON), st.sampled_from(["case", "trace", "reference", "compile", "done"]))
 def test_forged_bodies_are_refused(body: dict[str, Any], kind: str) -> None:
     message = Message(kind=kind, nonce="n", body=body, blobs=[b"1234"])

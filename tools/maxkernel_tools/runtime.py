@@ -74,6 +74,7 @@ class TraceRequest:
         params: merged over the file's ``PARAMS``.
         targets: one export per target (exports differ by abstract device). Empty: trace only.
         is_reference: the source is trusted reference code (plain JAX); same walls, same path.
+        toolchain: name of the toolchain to trace with, as in :class:`CompileRequest`; exports fit their own line of jax.
     """
 
     kernel: KernelSource
@@ -81,6 +82,7 @@ class TraceRequest:
     params: Mapping[str, ParamValue] = field(default_factory=dict[str, ParamValue])
     targets: tuple[Target, ...] = ()
     is_reference: bool = False
+    toolchain: str = "default"
     timeout_s: float = 60.0
 
 

@@ -16,7 +16,7 @@ from maxkernel_lab.runtimes.local import LocalLimits, LocalRuntime
 from maxkernel_lab.runtimes.nursery import JobLimits
 from maxkernel_tools.records import ArraySpec, KernelSource, Target
 from maxkernel_tools.runtime import TraceReply, TraceRequest
-from tests.lab.runtimes.kernels import PLAIN, plain_with
+from tests.lab.runtimes.kernels import plain_with
 from tests.lab.runtimes.processes import descendants, eventually
 
 pytestmark = [
@@ -206,6 +206,8 @@ def test_threads_are_allowed(attack) -> None:
     assert attack("import threading\nt = threading.Thread(target=print)\nt.start()\nt.join()").exported
 
 
-def test_plain_is_served(attack) -> None:
-    assert PLAIN
-    assert attack("").exported
+def test_a_job_may_not_fill_the_disk(attack) -> None:
+    reply = attack("for i in range(10**6): open(f'f{i}', 'w').close()")
+    assert reply.child.ending == "output-flood"
+    reply = attack("with open('f', 'wb') as f:\n  while True: f.write(b'x' * (1 << 20))")
+    assert not reply.exported

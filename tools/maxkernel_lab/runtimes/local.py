@@ -23,6 +23,8 @@ from maxkernel_lab.runtimes.compiler import Compiled, Compiler, ServiceLimits
 from maxkernel_lab.runtimes.environment import Toolchain, choose, default_toolchain, require
 from maxkernel_lab.runtimes.nursery import JobLimits, Nursery, Outcome
 from maxkernel_tools.errors import MachineryError
+from maxkernel_tools.records.kernels import KernelSource
+from maxkernel_tools.records.verdicts import SandboxReport
 from maxkernel_tools.runtime import (
     CaseReply,
     CompileReply,
@@ -84,6 +86,7 @@ class LocalRuntime:
         self._cache = CompileCache(home / "cache" / "compile", self._limits.cache_bytes)
         self._work: Path | None = None
         self._written = 0
+        self._walls: SandboxReport | None = None
 
     async def __aenter__(self) -> Self:
         self._work = self._stack.enter_context(_work_folder(self._home / "work"))
@@ -127,7 +130,7 @@ class LocalRuntime:
     async def trace(self, request: TraceRequest) -> TraceReply:
         """See the port."""
         async with self._admit("trace", _JOB_BYTES):
-            outcome = await self._nursery().run(request)
+            outcome = await self._nursery(request.toolchain).run(request)
         error = outcome.error
         if outcome.messages:
             try:
@@ -189,6 +192,20 @@ class LocalRuntime:
             found[f"compiler {name}{' with dumps' if dumps else ''}"] = compiler.pid
         return {name: pid for name, pid in found.items() if pid is not None}
 
+    async def sandbox(self) -> SandboxReport:
+        """Return which walls stand around a candidate here, found by running one that does nothing.
+
+        Raises:
+            UnavailableError: no TPU compiler is installed here.
+            MachineryError: the child did not get as far as its walls.
+        """
+        if self._walls is None:
+            reply = await self.trace(TraceRequest(kernel=KernelSource(text=""), inputs=()))
+            if reply.child.sandbox is None:
+                raise MachineryError(f"A child does not start here: {reply.child.stderr_tail[-500:]}")
+            self._walls = reply.child.sandbox
+        return self._walls
+
     async def versions(self) -> Mapping[str, str]:
         """See the port."""
         return dict(self._toolchains["default"].versions)
@@ -203,13 +220,13 @@ class LocalRuntime:
             self._cache.trim()
         return reply
 
-    def _nursery(self) -> Nursery:
-        if "default" not in self._nurseries:
+    def _nursery(self, name: str = "default") -> Nursery:
+        if name not in self._nurseries:
             tasks, work = self._running()
-            toolchain = self._toolchains["default"]
+            toolchain = choose(self._toolchains, name)
             require(toolchain)
-            self._nurseries["default"] = Nursery(toolchain, work, tasks, self._limits.jobs)
-        return self._nurseries["default"]
+            self._nurseries[name] = Nursery(toolchain, work, tasks, self._limits.jobs)
+        return self._nurseries[name]
 
     def _compiler(self, name: str, *, dumps: bool) -> Compiler:
         if (name, dumps) not in self._compilers:

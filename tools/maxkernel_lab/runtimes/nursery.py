@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -21,7 +21,14 @@ from maxkernel_lab.supervision import sockets
 from maxkernel_lab.supervision.processes import Supervised
 from maxkernel_tools.errors import DeadlineError, MachineryError
 from maxkernel_tools.records.verdicts import SandboxReport
-from maxkernel_tools.runtime import ChildReport, Ending, RawError, ReferenceRequest
+from maxkernel_tools.runtime import (
+    ChildReport,
+    Ending,
+    InterpretRequest,
+    RawError,
+    ReferenceRequest,
+    TraceRequest,
+)
 from maxkernel_tools.wire import Limits, Message, WireError
 from maxkernel_tools.wire.replies import decode_done, decode_walls
 from maxkernel_tools.wire.requests import JobRequest, encode_request
@@ -29,7 +36,8 @@ from maxkernel_tools.wire.requests import JobRequest, encode_request
 _START_S: Final = 90.0
 _GRACE_S: Final = 10.0
 _MESSAGE_BYTES: Final = 1 << 17
-_LIMITS: Final = Limits()
+_TRACE_LIMITS: Final = Limits(blob_bytes=256 << 20, total_bytes=1 << 30)
+_ARRAY_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,10 @@ class Nursery:
         generation = await self._ready()
         job, nonce = secrets.token_hex(8), secrets.token_hex(16)
         directory = self._folder / job
-        directory.mkdir(mode=0o700)
+        try:
+            directory.mkdir(mode=0o700)
+        except OSError as error:
+            raise MachineryError(f"No folder for a job: {error}") from error
         ours, theirs = sockets.pair()
         pending = generation.jobs[job] = _Pending()
         order = {
@@ -162,7 +173,7 @@ class Nursery:
         try:
             with theirs:
                 self._order(generation, {"op": "run", "spec": order}, [theirs.fileno()])
-            await self._exchange(request, nonce, ours, pending, received)
+            await self._exchange(request, nonce, ours, pending, received, lambda: self._kill(generation, job))
         finally:
             if pending.report is None:
                 self._kill(generation, job)
@@ -176,7 +187,13 @@ class Nursery:
         return _outcome(received, pending.report)
 
     async def _exchange(
-        self, request: JobRequest, nonce: str, ours: socket.socket, pending: _Pending, received: _Received
+        self,
+        request: JobRequest,
+        nonce: str,
+        ours: socket.socket,
+        pending: _Pending,
+        received: _Received,
+        abort: Callable[[], None],
     ) -> None:
         """Send the request, gather what comes back, until the nursery says the child has ended.
 
@@ -189,9 +206,14 @@ class Nursery:
             with contextlib.suppress(OSError):
                 await sockets.send_frame(ours, encode_request(request, nonce))
 
+        async def receive() -> None:
+            await _receive(ours, nonce, received, request)
+            if not received.done and received.error is not None:
+                abort()  # nobody listens to it any more
+
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
-            tasks.start_soon(_receive, ours, nonce, received)
+            tasks.start_soon(receive)
             with anyio.move_on_after(request.timeout_s + _GRACE_S) as scope:
                 await pending.ended.wait()
             if scope.cancelled_caught:
@@ -256,24 +278,32 @@ class Nursery:
         generation.process.kill()
 
 
-async def _receive(ours: socket.socket, nonce: str, received: _Received) -> None:
-    """Gather frames until the child is done; frames that are not right are an error of the job."""
+async def _receive(ours: socket.socket, nonce: str, received: _Received, request: JobRequest) -> None:
+    """Gather frames until the child is done; frames that are not right, or too many, are an error of the job."""
+    limits = _TRACE_LIMITS if isinstance(request, TraceRequest) else _ARRAY_LIMITS
+    expected = len(request.cases) if isinstance(request, InterpretRequest) else 1
     try:
         while not received.done:
-            message = await sockets.receive_frame(ours, _LIMITS, nonce)
+            message = await sockets.receive_frame(ours, limits, nonce)
             if message is None:
                 break
-            if received.walls is None:
-                received.walls = decode_walls(message)
-            elif message.kind == "done":
-                received.error = decode_done(message)
-                received.done = True
-            else:
-                received.messages.append(message)
+            _take(received, message, expected)
     except WireError as error:
         received.error = RawError(type_name="WireError", message=str(error), phase="reply")
     finally:
         received.finished.set()
+
+
+def _take(received: _Received, message: Message, expected: int) -> None:
+    if received.walls is None:
+        received.walls = decode_walls(message)
+    elif message.kind == "done":
+        received.error = decode_done(message)
+        received.done = True
+    elif len(received.messages) == expected:
+        raise WireError(f"More than the {expected} frames that were asked for.")
+    else:
+        received.messages.append(message)
 
 
 def _roots(request: JobRequest) -> list[str]:

@@ -13,6 +13,8 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
+from maxkernel_tools.errors import MachineryError
+
 _TAIL_BYTES: Final = 64 << 10
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -33,18 +35,21 @@ class Supervised:
         """Start ``command`` in its own session with nothing of the caller's but ``descriptors``.
 
         Raises:
-            OSError: there is no such program.
+            MachineryError: there is no such program, or no room for another process.
         """
-        process = await anyio.open_process(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=dict(environment),
-            cwd=folder,
-            pass_fds=list(descriptors),
-            start_new_session=True,
-        )
+        try:
+            process = await anyio.open_process(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=dict(environment),
+                cwd=folder,
+                pass_fds=list(descriptors),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise MachineryError(f"{command[0]} does not start: {error}") from error
         return cls(process)
 
     @property

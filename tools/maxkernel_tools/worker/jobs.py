@@ -12,6 +12,8 @@ _TAIL_BYTES: Final = 8192
 _READ_BYTES: Final = 1 << 16
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _MAX_PROCESSES: Final = 64
+_MAX_FILES: Final = 2000
+_MAX_FOLDER_BYTES: Final = 512 << 20
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,9 @@ class Job:
             if len(pids) > _MAX_PROCESSES:
                 self.kill("crashed")
                 return
+            if not fits(self.order.directory):
+                self.kill("output-flood")
+                return
         resident = sum(resident_bytes(pid) for pid in pids)
         self._peak = max(self._peak, resident)
         if resident > self.order.memory_bytes:
@@ -129,8 +134,11 @@ class Job:
         _, status, usage = os.wait4(self.pid, 0)
         os.close(self.pidfd)
         crashed = os.WIFSIGNALED(status)
+        ending = "crashed" if crashed else "exited"
+        if crashed and os.WTERMSIG(status) == signal.SIGXCPU:
+            ending = "timed-out"
         return {
-            "ending": self._ending or ("crashed" if crashed else "exited"),
+            "ending": self._ending or ending,
             "exit_code": None if crashed else os.WEXITSTATUS(status),
             "signal": os.WTERMSIG(status) if crashed else None,
             "wall_ms": round((now - self._started) * 1000),
@@ -150,6 +158,19 @@ def resident_bytes(pid: int) -> int:
             return int(file.read().split()[1]) * _PAGE_BYTES
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def fits(folder: str) -> bool:
+    """Whether a job's folder is of decent size: a job may not fill the disk."""
+    files = size = 0
+    for parent, _, names in os.walk(folder):
+        files += 1 + len(names)
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - read ten times a second
+        if files > _MAX_FILES or size > _MAX_FOLDER_BYTES:
+            return False
+    return True
 
 
 def family(pid: int) -> list[int]:

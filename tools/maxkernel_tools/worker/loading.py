@@ -121,16 +121,12 @@ def bind(loaded: Loaded, params: Mapping[str, ParamValue]) -> Callable[..., Any]
 def imported_files(source: KernelSource) -> dict[str, str]:
     """Return path -> sha256 of every module of ``source.import_roots`` loaded so far, paths relative to their root."""
     found: dict[str, str] = {}
-    roots = [Path(root).resolve() for root in source.import_roots]
-    for module in list(sys.modules.values()):
+    roots = tuple(root.rstrip("/") + "/" for root in source.import_roots)
+    for module in list(sys.modules.values()) if roots else ():
         name = getattr(module, "__file__", None)
-        if not isinstance(name, str):
-            continue
-        path = Path(name)
-        for root in roots:
-            if path.is_absolute() and path.is_relative_to(root):
-                found[str(path.relative_to(root))] = hashlib.sha256(path.read_bytes()).hexdigest()
-                break
+        if isinstance(name, str) and name.startswith(roots):
+            root = next(root for root in roots if name.startswith(root))
+            found[name.removeprefix(root)] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
     return dict(sorted(found.items()))
 
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from maxkernel_tools.errors import MachineryError
 from maxkernel_tools.runtime import (
     CaseReply,
     Frame,
@@ -49,15 +48,15 @@ class Operations:
 def load() -> Operations:
     """Import jax, the operations, and what jax would import later."""
     tracing: Any = importlib.import_module("maxkernel_tools.worker.tracing")
-    interpreting = _maybe("maxkernel_tools.worker.interpreting", "interpret")
-    referencing = _maybe("maxkernel_tools.worker.referencing", "reference")
+    interpreting: Any = importlib.import_module("maxkernel_tools.worker.interpreting")
+    referencing: Any = importlib.import_module("maxkernel_tools.worker.referencing")
     for name in _LOWERING_MODULES:
         with suppress(ImportError):
             importlib.import_module(name)
     requests.prepare()
     replies.prepare()
     _rehearse(tracing.trace)
-    return Operations(trace=tracing.trace, interpret=interpreting, reference=referencing)
+    return Operations(trace=tracing.trace, interpret=interpreting.interpret, reference=referencing.reference)
 
 
 def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:
@@ -66,13 +65,3 @@ def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:
     replies.encode_trace_reply(trace(cast("TraceRequest", received)), "")
     error = RawError(type_name="E", message="", phase="load", frames=(Frame("kernel.py", 1, "workload"),))
     replies.decode_done(replies.encode_done(error, ""))
-
-
-def _maybe(module: str, name: str) -> Any:
-    def absent(_: object) -> Any:
-        raise MachineryError(f"{module} is not part of this build.")
-
-    try:
-        return getattr(importlib.import_module(module), name, absent)
-    except ImportError:
-        return absent

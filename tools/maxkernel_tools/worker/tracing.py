@@ -6,7 +6,7 @@ Owns the order load, trace, lower, export and the phase each error belongs to. W
 
 from __future__ import annotations
 
-import importlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,14 +21,10 @@ from maxkernel_tools.records.arrays import ArraySpec
 from maxkernel_tools.records.kernels import CANDIDATE_FILE_NAME
 from maxkernel_tools.records.targets import Target
 from maxkernel_tools.runtime import ChildReport, Frame, RawError, TraceReply, TraceRequest
+from maxkernel_tools.worker import inspecting
 from maxkernel_tools.worker.devices import pretend
 from maxkernel_tools.worker.failures import WorkFailure, phase
 from maxkernel_tools.worker.loading import bind, imported_files, load_kernel
-
-try:
-    inspecting: Any = importlib.import_module("maxkernel_tools.worker.inspecting")
-except ModuleNotFoundError:
-    inspecting = None
 
 
 @dataclass
@@ -124,19 +120,18 @@ def _one_target(
 
 def _facts(request: TraceRequest, traced: Any) -> dict[str, Any]:
     """What the jaxpr says; advice, so that a jaxpr the reader does not understand costs the facts and not the trace."""
-    if inspecting is None:
-        return {"unavailable": "no jaxpr reader"}
     try:
         facts = dict(inspecting.jaxpr_facts(traced.jaxpr, CANDIDATE_FILE_NAME))
         if request.is_reference:
             facts["reference_graph"] = inspecting.reference_graph(traced.jaxpr)
+        json.dumps(facts)
     except Exception as exception:  # noqa: BLE001 - see above; the text goes into the reply
         return {"unavailable": f"{type(exception).__name__}: {exception}"}
     return facts
 
 
 def _locate(traced: Any, failure: WorkFailure) -> tuple[Frame, ...]:
-    if inspecting is None or failure.exception is None:
+    if failure.exception is None:
         return ()
     try:
         return tuple(inspecting.locate_failure(traced.jaxpr, failure.exception))
