@@ -16,6 +16,7 @@ Walk = Literal["rows-outer", "columns-outer", "k-steps"]
 _USABLE_VMEM = 0.78  # of the physical VMEM: the rest is left to the compiler's own scratch and to its spills
 _STEP_CYCLES = 280  # pipeline bookkeeping, filling and draining the MXU, of one grid step in compiled GEMMs
 _PARKED_CYCLES = 0.6  # load, add and store of one accumulator register that the MXU did not hide
+CHUNK = 256  # columns a whole-K kernel multiplies at once, as its blueprint has it
 _MAX_PARKED_TILE = 1 << 20  # elements of an accumulator tile: beyond it the compiler needs most of a minute
 _MAX_STEP_CYCLES = 9000  # of straight-line MXU work in one step: code grows with it, and compile time faster
 
@@ -80,24 +81,43 @@ class MatmulBlocks:
 
     def step_cycles(self, sizes: MatmulSizes, chip: ChipFacts) -> float:
         """MXU cycles of one grid step, padded to the MXU."""
+        return self._cycles(self.block_n, sizes, chip)
+
+    def unrolled_cycles(self, sizes: MatmulSizes, chip: ChipFacts) -> float:
+        """MXU cycles of the straight-line code of a step: what bears on compile time."""
+        return self._cycles(self.block_n if self.walk == "k-steps" else min(CHUNK, self.block_n), sizes, chip)
+
+    def _cycles(self, columns: int, sizes: MatmulSizes, chip: ChipFacts) -> float:
         edge = chip.mxu_size
-        padded = self.block_m * (math.ceil(self.block_n / edge) * edge) * (math.ceil(self.block_k / edge) * edge)
+        padded = self.block_m * (math.ceil(columns / edge) * edge) * (math.ceil(self.block_k / edge) * edge)
         return 2 * padded / (chip.peak(sizes.dtype) / chip.clock_hz)
 
     def time_us(self, sizes: MatmulSizes, chip: ChipFacts) -> float:
-        """Rank of this tiling: the larger of MXU work and traffic, plus what the first blocks cost to fetch."""
+        """Rank of this tiling: the larger of MXU work and traffic, plus the fetches that nothing hides.
+
+        Those are the first blocks', and, where one operand stays while the other streams, what is left of the staying
+        operand's next block after the one step during which it is fetched.
+        """
         rows, columns = math.ceil(sizes.m / self.block_m), math.ceil(sizes.n / self.block_n)
         steps = rows * columns * math.ceil(sizes.k / self.block_k)
-        cycles = self.step_cycles(sizes, chip) + _STEP_CYCLES
+        chunks = 1 if self.walk == "k-steps" else math.ceil(self.block_n / CHUNK)
+        cycles = self.step_cycles(sizes, chip) + _STEP_CYCLES * chunks
         if self.walk == "k-steps":
             cycles += _PARKED_CYCLES * self.block_m * self.block_n / 1024
         lhs, rhs = sizes.m * sizes.k * sizes.lhs_bytes, sizes.k * sizes.n * sizes.rhs_bytes
         traffic = sizes.m * sizes.n * (sizes.out_bytes + sizes.tile_bytes)
         traffic += lhs * (1 if self.walk == "rows-outer" else columns)
         traffic += rhs * (1 if self.walk == "columns-outer" else rows)
-        first = self.block_k * (self.block_m * sizes.lhs_bytes + self.block_n * sizes.rhs_bytes)
         bandwidth = chip.hbm_achievable_bytes_per_s
-        return 1e6 * (max(steps * cycles / chip.clock_hz, traffic / bandwidth) + first / bandwidth)
+        lhs_s = self.block_m * self.block_k * sizes.lhs_bytes / bandwidth
+        rhs_s = self.block_k * self.block_n * sizes.rhs_bytes / bandwidth
+        step_s = cycles / chip.clock_hz
+        exposed = lhs_s + rhs_s
+        if self.walk == "rows-outer":
+            exposed += (rows - 1) * max(0.0, lhs_s + rhs_s - step_s)
+        if self.walk == "columns-outer":
+            exposed += (columns - 1) * max(0.0, lhs_s + rhs_s - step_s)
+        return 1e6 * (max(steps * step_s, traffic / bandwidth) + exposed)
 
 
 def matmul_blocks(sizes: MatmulSizes, chip: ChipFacts) -> list[MatmulBlocks]:
@@ -110,14 +130,21 @@ def matmul_blocks(sizes: MatmulSizes, chip: ChipFacts) -> list[MatmulBlocks]:
             for block_m in _extents(sizes.m, (128, 256, 512, 1024, 2048)):
                 for block_n in _extents(sizes.n, (128, 256, 512, 1024, 2048)):
                     blocks = MatmulBlocks(walk, block_m, block_n, block_k)
-                    small = blocks.step_cycles(sizes, chip) <= _MAX_STEP_CYCLES
-                    small = small and (walk != "k-steps" or block_m * block_n <= _MAX_PARKED_TILE)
-                    if small and blocks.vmem_bytes(sizes) <= budget:
+                    if blocks.vmem_bytes(sizes) <= budget and _compiles_soon(blocks, sizes, chip):
                         fitting.append((blocks.time_us(sizes, chip), blocks))
     if not fitting:
         fitting.append((0.0, MatmulBlocks("k-steps", 128, 128, 512)))
     # Equal times are common (compute-bound tilings): the smaller VMEM then leaves the pipeline more room.
     return [blocks for _, blocks in sorted(fitting, key=lambda pair: (round(pair[0], 1), pair[1].vmem_bytes(sizes)))]
+
+
+def _compiles_soon(blocks: MatmulBlocks, sizes: MatmulSizes, chip: ChipFacts) -> bool:
+    """Whether the code of one step is small enough; also, wide and flat tiles take several times as long as square."""
+    if blocks.unrolled_cycles(sizes, chip) > _MAX_STEP_CYCLES:
+        return False
+    if blocks.walk != "k-steps":
+        return blocks.block_n <= CHUNK or blocks.block_n % CHUNK == 0
+    return blocks.block_m * blocks.block_n <= _MAX_PARKED_TILE and blocks.block_n <= max(512, blocks.block_m)
 
 
 def _extents(size: int, choices: tuple[int, ...]) -> list[int]:

@@ -21,7 +21,7 @@ from maxkernel_orchestrators.authoring.matmuls import Matmul, recognise_matmul
 from maxkernel_orchestrators.authoring.rows import RowWork, recognise_rows
 from maxkernel_tools.records.arrays import DTYPES
 
-_WORTH_TRYING = 1.3  # tilings within this factor of the best, by a model that coarse, are left to the compiler to rank
+_WORTH_TRYING = 1.12  # tilings within this factor of the best, by a model that coarse, are left to the compiler to rank
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Draft:
     trials: tuple[dict[str, int], ...] = ()
 
 
-def drafts_for(graph: Graph, chip: ChipFacts, label: str, most: int = 3) -> tuple[Draft, ...]:
+def drafts_for(graph: Graph, chip: ChipFacts, label: str, most: int = 2) -> tuple[Draft, ...]:
     """Write kernels for ``graph``, most promising first.
 
     Args:

@@ -8,7 +8,7 @@ accurate.
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -70,20 +70,19 @@ _TRANSPARENT = frozenset(
     {"broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "copy", "copy_p", "stop_gradient"}
     | {"optimization_barrier", "reduce_precision"}
 )
-_FOLDS: dict[str, Callable[..., float | int | bool]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
+_FOLDS: dict[str, Callable[[float, float], float | int | bool]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
     "max": max,
     "min": min,
-    "neg": operator.neg,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-    "ne": operator.ne,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
 }
 SUPPORTED = (
     frozenset(_INFIX)
@@ -305,12 +304,14 @@ class Translator:
         values = [operand.value for operand in operands]
         if name == "select_n" and isinstance(values[0], bool):
             return operands[2] if values[0] else operands[1]
+        if name == "max" and -math.inf in values and len(operands) == 2:
+            return operands[1 if values[0] == -math.inf else 0]
         if name == "sub" and values[1] == 0 and operands[0].symbolic:
             return operands[0]
         known = [value for value in values if value is not None]
-        if name not in _FOLDS or len(known) != len(operands) or (name == "div" and known[1] == 0):
+        if name not in _FOLDS or len(known) != len(operands) or (name == "div" and known[-1] == 0):
             return None
-        result = _FOLDS[name](*known)
+        result = _FOLDS[name](known[0], known[1])
         if any(operand.symbolic for operand in operands) and not isinstance(result, bool):
             return None
         text = format_number(result)

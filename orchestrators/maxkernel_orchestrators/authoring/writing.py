@@ -46,7 +46,7 @@ def matmul_fields(
     views, calls = _matmul_views(work, graph)
     signature = ", ".join([*graph.names, *(f"{name}={value}" for name, value in best.params.items())])
     trivial = work.finish.text == "product" and not work.lines
-    epilogue, finish = ("", "product") if trivial else _epilogue(work, refs[2:])
+    epilogue, finish = ("", "product") if trivial else _epilogue(work, refs[2:], stepped=stepped)
     return _common(label, chip, best.params, _space([choice.params for choice in choices])) | {
         "what": _matmul_what(work, trivial),
         "outer_name": "bands of rows" if rows_outer else "bands of columns",
@@ -61,7 +61,7 @@ def matmul_fields(
         "epilogue": epilogue,
         "kernel_arguments": ", ".join([*refs, "out_ref"]),
         "lhs_read": _operand_read(work.lhs, refs[0]),
-        "rhs_read": _operand_read(work.rhs, refs[1]),
+        "rhs_read": _operand_read(work.rhs, refs[1], "..." if stepped else (":, at", "at, :")[work.rhs.contract]),
         "lhs_contract": f"({work.lhs.contract},)",
         "rhs_contract": f"({work.rhs.contract},)",
         "lhs_axis": str(work.lhs.contract),
@@ -176,9 +176,9 @@ def _matmul_what(work: Matmul, trivial: bool) -> str:
     return _wrap(f"{left} @ {right}{extra}. Sums are taken in {'int32' if work.integer else 'float32'}.")
 
 
-def _operand_read(operand: Operand, ref: str) -> str:
+def _operand_read(operand: Operand, ref: str, at: str = "...") -> str:
     cast = "" if operand.dtype == operand.stored else f".astype({jnp_dtype(operand.dtype)})"
-    return f"{ref}[...]{cast}"
+    return f"{ref}[{at}]{cast}"
 
 
 def _side_read(graph: Graph, side: SideInput, ref: str) -> str:
@@ -190,7 +190,7 @@ def _side_read(graph: Graph, side: SideInput, ref: str) -> str:
     return f"{ref}[...]"
 
 
-def _epilogue(work: Matmul, refs: list[str]) -> tuple[str, str]:
+def _epilogue(work: Matmul, refs: list[str], *, stepped: bool) -> tuple[str, str]:
     arguments = ", ".join(["product", *(side.name for side in work.sides)])
     kinds = "; ".join(f"{side.name} {_KIND_WORDS[side.kind]}" for side in work.sides)
     lines = [
@@ -201,7 +201,9 @@ def _epilogue(work: Matmul, refs: list[str]) -> tuple[str, str]:
         "",
         "",
     ]
-    reads = ", ".join(["product", *(f"{ref}[...].astype(jnp.float32)" for ref in refs)])
+    where = [":, at" if side.kind in {"full", "row"} and not stepped else "..." for side in work.sides]
+    sides = [f"{ref}[{at}].astype(jnp.float32)" for ref, at in zip(refs, where, strict=True)]
+    reads = ", ".join(["product", *sides])
     return "\n".join(lines), f"epilogue({reads})"
 
 
