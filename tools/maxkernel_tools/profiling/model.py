@@ -24,7 +24,7 @@ from maxkernel_tools.schedule.dumps import TOP_LEVEL, DumpFolder
 from maxkernel_tools.schedule.engine import Clockwork
 from maxkernel_tools.schedule.hlo import HloModule, parse_hlo
 from maxkernel_tools.schedule.program import OpRun, Program, ProgramRun
-from maxkernel_tools.schedule.regions import outer_trips
+from maxkernel_tools.schedule.regions import Allocation, outer_trips, vmem_allocations
 from maxkernel_tools.schedule.unknown import UnknownFormatError
 
 MAX_PARTS = 24
@@ -40,6 +40,7 @@ class Estimate:
     run: ProgramRun
     module: HloModule
     tallies: dict[str, UnitTally]
+    vmem: dict[str, tuple[Allocation, ...]]
 
 
 def estimate(dump_dir: Path, hlo_text: str, facts: Mapping[str, Any], target: Target) -> SideProfile:
@@ -81,11 +82,19 @@ def analyse(dump_dir: Path, hlo_text: str, facts: Mapping[str, Any], target: Tar
         for name in dict.fromkeys(op.schedule for op in run.ops.values() if op.schedule and op.run)
         if (made := tally(folder, name, run)) is not None
     }
-    return Estimate(_profile(hardware, module, run, tallies, facts), program, run, module, tallies)
+    vmem = {name: vmem_allocations(folder.text(name, "post_ra")) for name in tallies if folder.has(name, "post_ra")}
+    profile = _profile(hardware, module, run, tallies, facts)
+    held = max((sum(one.nbytes for one in items) for items in vmem.values()), default=None)
+    profile = profile.model_copy(update={"vmem_bytes": held})
+    return Estimate(profile, program, run, module, tallies, vmem)
 
 
 def _profile(
-    hardware: Chip, module: HloModule, run: ProgramRun, tallies: dict[str, UnitTally], facts: Mapping[str, Any]
+    hardware: Chip,
+    module: HloModule,
+    run: ProgramRun,
+    tallies: dict[str, UnitTally],
+    facts: Mapping[str, Any],
 ) -> SideProfile:
     to_us = 1e6 / hardware.clock_hz
     time_us = run.cycles * to_us + hardware.launch_us
@@ -102,7 +111,6 @@ def _profile(
     units = _units(run, tallies, time_us / to_us)
     parts = _ops(run, module, tallies, to_us, time_us)
     calls: list[dict[str, Any]] = facts.get("pallas_calls") or []
-    scoped = [op.scoped_bytes for op in module.entry_ops if op.scoped_bytes]
     limits = [call["vmem_limit_bytes"] for call in calls if call.get("vmem_limit_bytes")]
     return SideProfile(
         time_us=time_us,
@@ -122,7 +130,6 @@ def _profile(
         traffic=operand_traffic(calls),
         spill_slots=round(sum(made.spills for made in tallies.values())),
         dma_wait_fraction=min(1.0, stalled * to_us / time_us) if time_us else None,
-        vmem_bytes=max(scoped) if scoped else None,
         vmem_limit_bytes=max(limits) if limits else hardware.scoped_vmem_bytes,
         notes=tuple(notes),
     )

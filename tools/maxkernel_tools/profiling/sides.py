@@ -10,11 +10,12 @@ from typing import Any
 import anyio.to_thread
 
 from maxkernel_tools.context import CallContext, KernelCall
+from maxkernel_tools.diagnosing import diagnose_compile, diagnose_trace
 from maxkernel_tools.profiling.model import Estimate, analyse
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.kernels import KernelSource, ParamValue
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.runtime import CompileReply, CompileRequest, RawError, TraceReply, TraceRequest
+from maxkernel_tools.runtime import CompileReply, CompileRequest, TraceRequest
 from maxkernel_tools.schedule.unknown import UnknownFormatError
 
 
@@ -50,11 +51,12 @@ async def build_side(
         )
     )
     exported = traced.exported.get(target)
+    failed = diagnose_trace(kernel, traced, target)
     if exported is None:
-        return Side(None, (_trace_failure(kernel, traced, target),), facts=traced.facts)
+        return Side(None, failed or (_no_answer(target, traced.child.ending),), facts=traced.facts)
     compiled = await context.runtime.compile(CompileRequest(exported=exported, target=target, dumps=True))
     if not compiled.ok:
-        return Side(None, (_compile_failure(kernel, compiled, target),), facts=traced.facts)
+        return Side(None, diagnose_compile(kernel, compiled, traced.facts, target), facts=traced.facts)
     return await estimate_side(compiled, traced.facts, target)
 
 
@@ -85,44 +87,12 @@ def unavailable(target: Target, why: str) -> Finding:
     )
 
 
-def _trace_failure(kernel: KernelSource, reply: TraceReply, target: Target) -> Finding:
-    error = reply.errors.get(target) or reply.errors.get(None)
-    if error is None:
-        return Finding(
-            code=FindingCode.TIMED_OUT if reply.child.ending == "timed-out" else FindingCode.PROCESS_EXITED,
-            severity=Severity.ERROR,
-            stage=Stage.TRACE,
-            message=f"Tracing ended without an answer: {reply.child.ending}. {reply.child.stderr_tail[-400:]}".strip(),
-            hint="Run compile_kernel on this file for the details.",
-            target=target,
-        )
-    return _from_error(kernel, error, FindingCode.TRACE_ERROR, Stage.TRACE, target)
-
-
-def _compile_failure(kernel: KernelSource, reply: CompileReply, target: Target) -> Finding:
-    if reply.error is None:
-        return Finding(
-            code=FindingCode.COMPILER_CRASH,
-            severity=Severity.ERROR,
-            stage=Stage.COMPILE,
-            message=f"The compiler ended without an answer ({reply.child.ending}). {reply.crash_log[-400:]}".strip(),
-            hint="Run compile_kernel on this file for the details.",
-            target=target,
-        )
-    return _from_error(kernel, reply.error, FindingCode.COMPILE_ERROR, Stage.COMPILE, target)
-
-
-def _from_error(kernel: KernelSource, error: RawError, code: FindingCode, stage: Stage, target: Target) -> Finding:
-    frames = error.source_frames or error.frames
-    line = next((frame.line for frame in reversed(frames) if frame.file.endswith("kernel.py")), None)
+def _no_answer(target: Target, ending: str) -> Finding:
     return Finding(
-        code=code,
+        code=FindingCode.TRACE_ERROR,
         severity=Severity.ERROR,
-        stage=stage,
-        message=f"{error.type_name}: {error.message[:800]}",
-        file=kernel.display_name,
-        line=line,
-        source_line=kernel.line(line),
-        hint="Run compile_kernel on this file: it says which line to edit and how.",
+        stage=Stage.TRACE,
+        message=f"Tracing gave neither an export nor an error ({ending}).",
+        hint="Run compile_kernel on this file for the details.",
         target=target,
     )

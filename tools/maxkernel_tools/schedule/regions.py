@@ -10,6 +10,10 @@ from maxkernel_tools.schedule.unknown import UnknownFormatError
 
 _REGION = re.compile(r"^\s*\$region(\d+):(?: #\{([^}]*)\})?(?: parent=(\d+))?\s*(?://\s*(\w+))?")
 _LOOP = re.compile(r"^\s*loop: start=(-?\d+), step=(-?\d+), limit=(-?\d+)", re.MULTILINE)
+_ALLOCATION = re.compile(
+    r"^\s*#allocation\d+(?:_spill)? \[shape = '([^']*)', space=vmem, size = 0x([0-9a-f]{1,9}), [^\n]*?tag = '([^']*)",
+    re.MULTILINE,
+)
 _WANTED = re.compile(r"^\s*(?:\$region\d+:|loop: ).*$", re.MULTILINE)
 
 
@@ -48,18 +52,25 @@ def parse_regions(text: str) -> dict[int, Region]:
         loop = _LOOP.match(line)
         if loop and last is not None:
             start, step, limit = map(int, loop.groups())
-            owner = _loop_owner(line, last, regions)
             trips = max(0, -(-(limit - start) // step)) if step else None
-            regions[owner.number] = Region(owner.number, owner.parent, owner.role, owner.op, trips)
+            regions[last.number] = Region(last.number, last.parent, last.role, last.op, trips)
     if not regions:
         raise UnknownFormatError("post-ra", "no regions")
     return regions
 
 
-def _loop_owner(line: str, last: Region, regions: dict[int, Region]) -> Region:
-    """Return the region a loop line belongs to: it is printed before the loop's own regions, inside their parent."""
-    del line
-    return regions[last.number]
+@dataclass(frozen=True)
+class Allocation:
+    """One allocation in VMEM, and what it is for in the compiler's words."""
+
+    nbytes: int
+    shape: str
+    tag: str
+
+
+def vmem_allocations(text: str) -> tuple[Allocation, ...]:
+    """Return what a schedule holds in VMEM for itself, from its ``post-ra`` dump."""
+    return tuple(Allocation(int(size, 16), shape, tag) for shape, size, tag in _ALLOCATION.findall(text))
 
 
 def outer_trips(folder: DumpFolder) -> dict[str, int]:
