@@ -6,7 +6,6 @@ drops unknown arguments silently.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -38,7 +37,7 @@ _Context = Any
 
 def build_server(lab: Lab, *, version: str = __version__) -> Server[Any]:
     """Return a server for ``lab``; one server may serve any number of connections."""
-    listed = [_listing(tool) for tool in lab.tools]
+    listed = [listing(tool) for tool in lab.tools]
     schemas = {tool.name: tool.input_schema for tool in listed}
 
     async def list_tools(context: _Context, params: Any) -> types.ListToolsResult:  # noqa: ARG001
@@ -102,7 +101,8 @@ def _reporter(send: Callable[[float, float | None, str | None], Awaitable[None]]
     return report
 
 
-def _listing(tool: Tool) -> types.Tool:
+def listing(tool: Tool) -> types.Tool:
+    """Return a tool as ``tools/list`` shows it."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -117,13 +117,3 @@ def _listing(tool: Tool) -> types.Tool:
             open_world_hint=tool.open_world,
         ),
     )
-
-
-def schema_sizes(lab: Lab) -> tuple[int, int]:
-    """Return bytes of names, descriptions and input schemas of all tools, and of the whole listing."""
-    listed = [_listing(tool) for tool in lab.tools]
-    small = sum(
-        len(json.dumps([tool.name, tool.description, tool.input_schema], separators=(",", ":"))) for tool in listed
-    )
-    whole = sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in listed)
-    return small, whole

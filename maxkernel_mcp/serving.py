@@ -29,6 +29,8 @@ from maxkernel_mcp.server import build_server
 
 HARD_EXIT_S: Final = 3.0
 """After a signal, or the end of stdin, the process is gone within this time even if something hangs."""
+LAST_ANSWERS_S: Final = 3.0
+"""After the end of its input, a server still answers what takes no longer than this."""
 MAX_LINE_BYTES: Final = 4 << 20
 
 
@@ -60,10 +62,53 @@ class _Ending:
 
 
 async def _serve_client(lab: Lab, ending: _Ending) -> None:
-    async with stdio_server() as (read, write):
+    async with stdio_server() as (raw_read, raw_write), _answering(raw_read, raw_write) as (read, write):
         server = build_server(lab)
         await server.run(read, write, server.create_initialization_options())
     ending.event.set()
+
+
+@asynccontextmanager
+async def _answering(read: Any, write: Any) -> AsyncGenerator[tuple[Any, Any]]:
+    """Hold back the end of the input until what was asked is answered, for a moment: the SDK drops it otherwise.
+
+    Whoever pipes requests into the server closes its input after the last one and still wants the answers.
+    """
+    asked: set[types.RequestId] = set()
+    answered, drained = anyio.Event(), anyio.Event()
+    incoming_in, incoming_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing_in, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def forward_in() -> None:
+        nonlocal answered
+        async with incoming_in:
+            async for item in read:
+                if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
+                    asked.add(item.message.id)
+                await incoming_in.send(item)
+            with anyio.move_on_after(LAST_ANSWERS_S):
+                while asked:
+                    answered = anyio.Event()
+                    await answered.wait()
+
+    async def forward_out() -> None:
+        async with outgoing_out:
+            async for item in outgoing_out:
+                await write.send(item)
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
+                    asked.discard(item.message.id)
+                    answered.set()
+        drained.set()
+
+    # The transport beneath ends when its writing side is closed, as the SDK's server would do itself.
+    async with read, write, anyio.create_task_group() as group:
+        group.start_soon(forward_in)
+        group.start_soon(forward_out)
+        yield incoming_out, outgoing_in
+        await outgoing_in.aclose()
+        with anyio.move_on_after(LAST_ANSWERS_S):
+            await drained.wait()
+        group.cancel_scope.cancel()
 
 
 async def serve_stream(server: Server[Any], stream: ByteStream) -> None:

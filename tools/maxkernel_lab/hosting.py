@@ -17,6 +17,7 @@ from maxkernel_lab.platforms import versions
 from maxkernel_tools.errors import MachineryError
 
 if TYPE_CHECKING:
+    from maxkernel_tools.records.verdicts import SandboxReport
     from maxkernel_tools.runtime import (
         CompileReply,
         CompileRequest,
@@ -39,6 +40,9 @@ class HostedRuntime:
 
     Args:
         opener: opens the runtime behind it.
+
+    Attributes:
+        sandbox: the walls that stood around the newest job, once there was one.
     """
 
     def __init__(self, opener: RuntimeOpener) -> None:
@@ -48,6 +52,7 @@ class HostedRuntime:
         self._over = anyio.Event()
         self._runtime: Runtime | None = None
         self._error: MachineryError | None = None
+        self.sandbox: SandboxReport | None = None
 
     async def host(self) -> None:
         """Open the runtime when it is needed and keep it until ``release``; run as a task of the lab.
@@ -99,7 +104,9 @@ class HostedRuntime:
 
     async def trace(self, request: TraceRequest) -> TraceReply:
         """See ``Runtime.trace``."""
-        return await (await self._get()).trace(request)
+        reply = await (await self._get()).trace(request)
+        self.sandbox = reply.child.sandbox or self.sandbox
+        return reply
 
     async def compile(self, request: CompileRequest) -> CompileReply:
         """See ``Runtime.compile``."""
@@ -107,7 +114,9 @@ class HostedRuntime:
 
     async def interpret(self, request: InterpretRequest) -> InterpretReply:
         """See ``Runtime.interpret``."""
-        return await (await self._get()).interpret(request)
+        reply = await (await self._get()).interpret(request)
+        self.sandbox = reply.child.sandbox or self.sandbox
+        return reply
 
     async def reference(self, request: ReferenceRequest) -> ReferenceReply:
         """See ``Runtime.reference``."""

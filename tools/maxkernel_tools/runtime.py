@@ -262,6 +262,7 @@ class ReferenceRequest:
         oracle: compute a second answer in this precision from the same inputs.
         only_inputs: skip computing the answer.
         overrides: inputs to use instead of drawing them, by index.
+        examine: ``overrides`` hold exported modules as bytes; read them back instead of computing anything.
     """
 
     source: KernelSource
@@ -274,12 +275,16 @@ class ReferenceRequest:
     only_inputs: bool = False
     scale: float = 1.0
     overrides: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict[int, np.ndarray[Any, Any]])
+    examine: bool = False
     timeout_s: float = 120.0
 
 
 @dataclass(frozen=True)
 class ReferenceReply:
-    """Inputs, the reference's own outputs at the task's dtype, and the oracle's."""
+    """Inputs, the reference's own outputs at the task's dtype, and the oracle's.
+
+    ``examined`` holds, per exported module, what ``maxkernel_tools.worker.referencing.examining`` read in it.
+    """
 
     child: ChildReport
     inputs: tuple[np.ndarray[Any, Any], ...] = ()
@@ -287,6 +292,7 @@ class ReferenceReply:
     oracle: tuple[np.ndarray[Any, Any], ...] = ()
     tree: str = ""
     error: RawError | None = None
+    examined: tuple[Mapping[str, Any], ...] = ()
 
 
 class Runtime(Protocol):

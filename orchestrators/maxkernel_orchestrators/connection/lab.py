@@ -145,7 +145,7 @@ class Lab:
         try:
             if raw.get("state") == "failed":
                 raise LabFailedError(f"{tool}: {raw.get('summary')}")
-            findings = raw.get("findings") or []
+            findings = cast("list[dict[str, Any]]", raw.get("findings") or [])
             if any(finding.get("code") == FindingCode.INVALID_ARGUMENT.value for finding in findings):
                 raise LabRefusalError(str(raw.get("summary")))
             return model.model_validate(raw)
@@ -154,8 +154,8 @@ class Lab:
             raise LabFailedError(f"{tool} answered in a form unknown here: {detail[:500]}") from error
 
     async def _raw(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        async def heard(done: float, total: float | None, message: str | None) -> None:
-            await self._watch(tool, done, total, message or "")
+        async def heard(progress: float, total: float | None, message: str | None) -> None:
+            await self._watch(tool, progress, total, message or "")
 
         try:
             answer = await self._client.call_tool(

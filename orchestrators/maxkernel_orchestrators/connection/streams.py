@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ MAX_LINE_BYTES: Final = 8 << 20
 
 
 @asynccontextmanager
-async def spawned(command: Sequence[str]) -> AsyncIterator[Client]:
+async def spawned(command: Sequence[str]) -> AsyncGenerator[Client, None]:
     """Start a server and connect to it; it ends when its stdin does, however we end."""
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ))
     async with Client(parameters) as client:
@@ -27,14 +27,14 @@ async def spawned(command: Sequence[str]) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def inherited(descriptor: int) -> AsyncIterator[Client]:
+async def inherited(descriptor: int) -> AsyncGenerator[Client, None]:
     """Connect over a socket whose other end is the lab that started us."""
     async with Client(_socket_transport(socket.socket(fileno=descriptor))) as client:
         yield client
 
 
 @asynccontextmanager
-async def _socket_transport(sock: socket.socket) -> AsyncIterator[tuple[Any, Any]]:
+async def _socket_transport(sock: socket.socket) -> AsyncGenerator[tuple[Any, Any], None]:
     """One JSON message per line, as on stdio."""
     sock.setblocking(False)
     incoming_in, incoming_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)

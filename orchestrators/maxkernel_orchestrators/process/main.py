@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from typing import cast
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -105,7 +106,7 @@ async def _stop_on_signal(scope: anyio.CancelScope) -> None:
 
 def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 from mcp.client.client import Client
 
-from maxkernel_orchestrators.auto import Climb, Limits
+from maxkernel_orchestrators.auto import Climb, Ending, Limits
 from maxkernel_orchestrators.connection import Lab
 from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal
 from maxkernel_orchestrators.minds.choosing import choose_mind
@@ -65,10 +65,7 @@ class Worker:
             changed=self._changed,
             own_source=await self._own_source(),
         )
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._beat)
-            ending = await climb.run()
-            tasks.cancel_scope.cancel()
+        ending = await self._beating(climb)
         self._tell("export", "kernel and report")
         outcome = outcome_of(
             ending,
@@ -82,6 +79,15 @@ class Worker:
         self._folder.write_result(outcome.model_dump(mode="json"))
         self._folder.log("done", ok=outcome.ok, summary=outcome.summary)
         return outcome
+
+    async def _beating(self, climb: Climb) -> Ending:
+        """Run the climb while the progress file stays fresh."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._beat)
+            try:
+                return await climb.run()
+            finally:
+                tasks.cancel_scope.cancel()
 
     async def _own_source(self) -> str | None:
         if not self._config.start_from:

@@ -26,7 +26,7 @@ def own_implementation(source: str) -> Implementation:
     if params and isinstance(space, dict):
         # One change at a time from the author's own values: the cross product is the autotuner's business.
         for name, values in cast("dict[Any, Any]", space).items():
-            options = cast("list[Any]", list(values)) if isinstance(values, list | tuple) else []
+            options = list(cast("list[Any]", values)) if isinstance(values, list | tuple) else []
             trials.extend(
                 {**params, str(name): value}
                 for value in options

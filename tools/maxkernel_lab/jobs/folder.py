@@ -1,9 +1,9 @@
 """One job's folder, as every process of the user reads it.
 
 ``config.json`` (what to do), ``owner.lock`` (held by who does it), ``progress.json``, ``result.json``,
-``cancel.json`` (somebody wants it to stop), ``log.jsonl``, ``last-words.txt``. The state is derived, never stored: with a
-result a job is done or failed; without one it runs while the lock is held, and is cancelled or interrupted when it is
-free.
+``cancel.json`` (somebody wants it to stop), ``log.jsonl``, ``last-words.txt``. The state is derived, never stored:
+with a result a job is done or failed; without one it runs while the lock is held, and is cancelled or interrupted once
+it is free.
 """
 
 from __future__ import annotations

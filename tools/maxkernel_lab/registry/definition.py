@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from maxkernel_lab.home import Home
+    from maxkernel_lab.hosting import HostedRuntime
     from maxkernel_lab.jobs import JobKeeper
     from maxkernel_lab.settings import Settings
     from maxkernel_lab.store import RunStore
-    from maxkernel_tools.runtime import Runtime
     from maxkernel_tools.tasks import TaskCatalog
 
 
@@ -59,7 +59,7 @@ class Services:
     home: Home
     store: RunStore
     catalog: TaskCatalog
-    runtime: Runtime
+    runtime: HostedRuntime
     jobs: JobKeeper
     benchmark_roots: Sequence[Path] = ()
 

@@ -13,7 +13,6 @@ from maxkernel_lab.registry.definition import Services
 from maxkernel_tools.context import Progress
 from maxkernel_tools.records.environments import AuthorReport, EnvironmentResult, RuntimeReport, SettingReport
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.records.verdicts import SandboxReport
 
 RESULT_BYTES: Final = 20_000
 
@@ -23,7 +22,7 @@ async def describe_environment(services: Services, arguments: NoArguments, progr
     return await anyio.to_thread.run_sync(describe, services)
 
 
-def describe(services: Services, sandbox: SandboxReport | None = None) -> EnvironmentResult:
+def describe(services: Services) -> EnvironmentResult:
     """Return what this lab is, without starting anything."""
     compiler, devices, settings = find_compiler(), tpu_devices(), services.settings
     found = versions()
@@ -56,7 +55,7 @@ def describe(services: Services, sandbox: SandboxReport | None = None) -> Enviro
         ),
         devices=devices,
         targets=tuple(target.value for target in Target) if compiler.available else (),
-        sandbox=sandbox,
+        sandbox=services.runtime.sandbox,
         authors=_authors(),
         limits={
             "handover_s": settings.server_handover_s,

@@ -80,7 +80,12 @@ class _Pending:
 
 
 @dataclass
-class _Received:
+class _Talk:
+    """One job's conversation over its private socket."""
+
+    request: JobRequest
+    nonce: str
+    sock: socket.socket
     messages: list[Message] = field(default_factory=list[Message])
     walls: SandboxReport | None = None
     error: RawError | None = None
@@ -159,6 +164,7 @@ class Nursery:
         except OSError as error:
             raise MachineryError(f"No folder for a job: {error}") from error
         ours, theirs = sockets.pair()
+        talk = _Talk(request, nonce, ours)
         pending = generation.jobs[job] = _Pending()
         order = {
             "job": job,
@@ -169,11 +175,10 @@ class Nursery:
             "output_bytes": self._limits.output_bytes,
             "readable": _roots(request),
         }
-        received = _Received()
         try:
             with theirs:
                 self._order(generation, {"op": "run", "spec": order}, [theirs.fileno()])
-            await self._exchange(request, nonce, ours, pending, received, lambda: self._kill(generation, job))
+            await self._exchange(talk, pending, lambda: self._kill(generation, job))
         finally:
             if pending.report is None:
                 self._kill(generation, job)
@@ -184,17 +189,9 @@ class Nursery:
             shutil.rmtree(directory, ignore_errors=True)
         if pending.report is None:
             raise NurseryDiedError(f"The nursery died: {generation.process.stderr_since()[-2000:]}")
-        return _outcome(received, pending.report)
+        return _outcome(talk, pending.report)
 
-    async def _exchange(
-        self,
-        request: JobRequest,
-        nonce: str,
-        ours: socket.socket,
-        pending: _Pending,
-        received: _Received,
-        abort: Callable[[], None],
-    ) -> None:
+    async def _exchange(self, talk: _Talk, pending: _Pending, abort: Callable[[], None]) -> None:
         """Send the request, gather what comes back, until the nursery says the child has ended.
 
         Raises:
@@ -204,22 +201,22 @@ class Nursery:
         async def send() -> None:
             # A child that ends before it has read its request is known by its end, not by a broken pipe.
             with contextlib.suppress(OSError):
-                await sockets.send_frame(ours, encode_request(request, nonce))
+                await sockets.send_frame(talk.sock, encode_request(talk.request, talk.nonce))
 
         async def receive() -> None:
-            await _receive(ours, nonce, received, request)
-            if not received.done and received.error is not None:
+            await _receive(talk)
+            if not talk.done and talk.error is not None:
                 abort()  # nobody listens to it any more
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
             tasks.start_soon(receive)
-            with anyio.move_on_after(request.timeout_s + _GRACE_S) as scope:
+            with anyio.move_on_after(talk.request.timeout_s + _GRACE_S) as scope:
                 await pending.ended.wait()
             if scope.cancelled_caught:
                 raise DeadlineError("The nursery did not end a job in time.")
             with anyio.move_on_after(_GRACE_S):  # what the child sent before its end is still in the socket
-                await received.finished.wait()
+                await talk.finished.wait()
             tasks.cancel_scope.cancel()
 
     def _order(self, generation: _Generation, order: dict[str, Any], descriptors: Sequence[int]) -> None:
@@ -278,32 +275,32 @@ class Nursery:
         generation.process.kill()
 
 
-async def _receive(ours: socket.socket, nonce: str, received: _Received, request: JobRequest) -> None:
+async def _receive(talk: _Talk) -> None:
     """Gather frames until the child is done; frames that are not right, or too many, are an error of the job."""
-    limits = _TRACE_LIMITS if isinstance(request, TraceRequest) else _ARRAY_LIMITS
-    expected = len(request.cases) if isinstance(request, InterpretRequest) else 1
+    limits = _TRACE_LIMITS if isinstance(talk.request, TraceRequest) else _ARRAY_LIMITS
+    expected = len(talk.request.cases) if isinstance(talk.request, InterpretRequest) else 1
     try:
-        while not received.done:
-            message = await sockets.receive_frame(ours, limits, nonce)
+        while not talk.done:
+            message = await sockets.receive_frame(talk.sock, limits, talk.nonce)
             if message is None:
                 break
-            _take(received, message, expected)
+            _take(talk, message, expected)
     except WireError as error:
-        received.error = RawError(type_name="WireError", message=str(error), phase="reply")
+        talk.error = RawError(type_name="WireError", message=str(error), phase="reply")
     finally:
-        received.finished.set()
+        talk.finished.set()
 
 
-def _take(received: _Received, message: Message, expected: int) -> None:
-    if received.walls is None:
-        received.walls = decode_walls(message)
+def _take(talk: _Talk, message: Message, expected: int) -> None:
+    if talk.walls is None:
+        talk.walls = decode_walls(message)
     elif message.kind == "done":
-        received.error = decode_done(message)
-        received.done = True
-    elif len(received.messages) == expected:
+        talk.error = decode_done(message)
+        talk.done = True
+    elif len(talk.messages) == expected:
         raise WireError(f"More than the {expected} frames that were asked for.")
     else:
-        received.messages.append(message)
+        talk.messages.append(message)
 
 
 def _roots(request: JobRequest) -> list[str]:
@@ -311,11 +308,11 @@ def _roots(request: JobRequest) -> list[str]:
     return list(source.import_roots)
 
 
-def _outcome(received: _Received, report: dict[str, Any]) -> Outcome:
+def _outcome(talk: _Talk, report: dict[str, Any]) -> Outcome:
     ending = cast("Ending", report["ending"])
-    if received.done and ending == "exited":
-        ending = "completed" if received.error is None else "raised"
-    if received.error is not None and received.error.type_name == "MemoryError":
+    if talk.done and ending == "exited":
+        ending = "completed" if talk.error is None else "raised"
+    if talk.error is not None and talk.error.type_name == "MemoryError":
         ending = "out-of-memory"
     child = ChildReport(
         ending=ending,
@@ -325,6 +322,6 @@ def _outcome(received: _Received, report: dict[str, Any]) -> Outcome:
         peak_rss_bytes=report["peak_rss_bytes"],
         stdout_tail=report["stdout_tail"],
         stderr_tail=report["stderr_tail"],
-        sandbox=received.walls,
+        sandbox=talk.walls,
     )
-    return Outcome(messages=tuple(received.messages), child=child, error=received.error)
+    return Outcome(messages=tuple(talk.messages), child=child, error=talk.error)

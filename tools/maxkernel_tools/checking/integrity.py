@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from maxkernel_tools.checking.explaining import anatomy_of, calls_of
-from maxkernel_tools.checking.running import Session
+from maxkernel_tools.checking.explaining import calls_of
 from maxkernel_tools.checking.sourcelines import finding, keyword_line
-from maxkernel_tools.context import CallContext, KernelCall
+from maxkernel_tools.context import KernelCall
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
-from maxkernel_tools.records.targets import Target
-from maxkernel_tools.runtime import TraceReply
 
 _LARGE_CONSTANT_BYTES: Final = 64 << 10
 _LEAST_SHARE_INSIDE: Final = 0.5
@@ -24,10 +21,11 @@ def of_facts(call: KernelCall, facts: Mapping[str, Any]) -> list[Finding]:
     found: list[Finding] = []
     callbacks: list[Mapping[str, Any]] = list(facts.get("callbacks") or [])
     for item in callbacks:
-        text = f"{item.get('primitive')} hands work to the host, outside the kernel."
-        found.append(
-            finding(source, FindingCode.INTEGRITY_HOST_CALLBACK, text, line=item.get("line"), stage=Stage.GUARD)
-        )
+        text, line = f"{item.get('primitive')} hands work to the host, outside the kernel.", item.get("line")
+        # a debug print answers nothing, so it cannot launder work
+        severity = Severity.WARNING if str(item.get("primitive")).startswith("debug") else Severity.ERROR
+        code = FindingCode.INTEGRITY_HOST_CALLBACK
+        found.append(finding(source, code, text, line=line, severity=severity, stage=Stage.GUARD))
     for item in calls:
         if item.get("interpret"):
             line = keyword_line(source, item.get("line"), "interpret")
@@ -84,14 +82,3 @@ def _work(call: KernelCall, facts: Mapping[str, Any]) -> list[Finding]:
             )
         )
     return found
-
-
-async def of_exports(
-    call: KernelCall, full: TraceReply, session: Session, context: CallContext, target: Target
-) -> list[Finding]:
-    """Return findings from the exported modules, re-read in a process that never ran the candidate."""
-    del call, full, session, context, target
-    return []
-
-
-__all__ = ["anatomy_of", "of_exports", "of_facts"]

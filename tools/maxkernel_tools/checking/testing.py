@@ -14,6 +14,7 @@ from typing import Final
 
 from maxkernel_tools.checking import integrity, planning, running
 from maxkernel_tools.checking.deciding import Decision, decide
+from maxkernel_tools.checking.exports import of_exports
 from maxkernel_tools.checking.receipts import receipt
 from maxkernel_tools.checking.shapes import task_dtype
 from maxkernel_tools.context import CallContext, KernelCall
@@ -71,7 +72,7 @@ async def test_kernel(
     await context.progress(2, 3, "comparing")
     judged = call.workload.reference is not None
     decision = decide(call.kernel, level, session, full.facts, task_dtype(call.workload), judged=judged)
-    inside += await integrity.of_exports(call, full, session, context, target)
+    inside += await of_exports(call, full, session, context, target)
     decision = _with_integrity(decision, inside)
     versions = await context.runtime.versions()
     proof: Receipt | None = None

@@ -67,11 +67,12 @@ def read_vmem_map(dump_dir: Path | None) -> VmemMap | None:
 
 def _parse(data: dict[str, Any]) -> VmemMap:
     found: list[Allocation] = []
-    per_op = cast("dict[str, dict[str, Any]]", data["hlo_breakdowns"])
+    # Every level is null, not empty, where the program has nothing in VMEM.
+    per_op = cast("dict[str, dict[str, Any]]", data["hlo_breakdowns"] or {})
     for op, breakdown in per_op.items():
         if op == _TOP_LEVEL and len(per_op) > 1:
             continue
-        for block in breakdown["blocks"]:
+        for block in breakdown["blocks"] or ():
             found.extend(
                 Allocation(
                     op=op,
@@ -79,6 +80,6 @@ def _parse(data: dict[str, Any]) -> VmemMap:
                     padding=int(entry.get("padding", 0)),
                     tag=str(entry.get("tag", "")),
                 )
-                for entry in block["allocations"]
+                for entry in block["allocations"] or ()
             )
     return VmemMap(capacity_bytes=int(data["global_info"]["vmem_capacity"]), allocations=tuple(found))

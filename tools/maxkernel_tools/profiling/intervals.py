@@ -15,6 +15,7 @@ _HOT_MXU = 0.20
 _HOT_FROM = 0.93
 _MISSING = 0.10
 _BRANCHES = 0.30
+_LOOPS = 4.0
 _TRUNCATED = 0.05
 _SHORT_US = 20.0
 _SHORT = 0.15
@@ -26,7 +27,7 @@ def interval(
     """Return (low, high) in µs.
 
     Reasons to widen: a chip no constant was calibrated on; an MXU nearly always busy (published kernels ran up to 20 %
-    slower than such schedules); ops without a schedule; branches on data; extrapolation; very short programs, where
+    slower than such schedules); ops without a schedule; branches on data, loops on data most of all (run once); extrapolation; very short programs, where
     fixed costs decide.
     """
     down = up = BASE
@@ -39,6 +40,8 @@ def interval(
     ran = [op.run for op in run.ops.values() if op.run]
     if any(one.unknown_branches or one.unknown_transfers for one in ran):
         down, up = down + _BRANCHES, up + _BRANCHES
+    if any(one.unknown_loops for one in ran):
+        up += _LOOPS
     if any(one.truncated for one in ran):
         down, up = down + _TRUNCATED, up + _TRUNCATED
     if time_us < _SHORT_US:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from maxkernel_tools.schedule.blocks import Block, split_blocks
 from maxkernel_tools.schedule.bundles import Listing
+from maxkernel_tools.schedule.closures import Action, Read, Register, Registers
 from maxkernel_tools.schedule.engine import Clockwork
-from maxkernel_tools.schedule.scalars import Value
-from maxkernel_tools.schedule.steps import Operand, Step
+from maxkernel_tools.schedule.steps import EFFECTS, Step
 
 GRANULE_BYTES = 32
 """Unit of DMA sizes in the dumps."""
@@ -23,7 +23,7 @@ GRANULE_BYTES = 32
 STEP_GRANULES = 16
 """Granules in one of the steps of which ``steps_per_stride`` make a contiguous piece (512 bytes)."""
 
-STEP_BUDGET = 500_000
+STEP_BUDGET = 600_000
 """Scalar instructions run before the rest is extrapolated: about half a second."""
 
 
@@ -38,6 +38,7 @@ class Run:
         transfers: per DMA instruction (bundle): number of starts and bytes.
         waits: per wait instruction (bundle): cycles stalled.
         unknown_branches: bundles of branches on data (forward: not taken; backward: by the known trip count).
+        unknown_loops: those among them that close a loop whose trip count nobody knows; it was run once.
         unknown_transfers: bundles of transfers whose size or predicate depends on data.
         truncated: the budget ran out; the rest was extrapolated from the steady state.
     """
@@ -51,6 +52,7 @@ class Run:
     transfers: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
     waits: dict[int, float] = field(default_factory=lambda: defaultdict[int, float](float))
     unknown_branches: set[int] = field(default_factory=set[int])
+    unknown_loops: set[int] = field(default_factory=set[int])
     unknown_transfers: set[int] = field(default_factory=set[int])
     truncated: bool = False
 
@@ -64,7 +66,9 @@ class Machine:
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
-        self._blocks = split_blocks(listing)
+        blocks = split_blocks(listing)
+        self._registers = Registers(step for block in blocks.values() for step in block.steps)
+        self._plans = {first: _plan(block, self._registers) for first, block in blocks.items()}
 
     def run(
         self,
@@ -84,21 +88,21 @@ class Machine:
             call: what to do for a call of another schedule (the top-level program calls fusions by name).
             trips: by branch target, trip counts of loops whose exit test depends on data.
         """
-        core = _Core(clockwork, call, trips or {})
+        core = _Core(clockwork, self._registers.fresh(), call, trips or {})
         run = core.run
         started = clockwork.now
         at = 0
         passes: list[float] = []
-        outermost = self.listing.bundles
-        while at < self.listing.bundles:
-            block = self._blocks[at]
-            taken = core.issue(block)
-            at = block.target if taken else block.stop
-            if taken and at <= block.first and at <= outermost:
+        outermost = end = self.listing.bundles
+        while at < end:
+            plan = self._plans[at]
+            taken = core.issue(plan)
+            at = plan.target if taken else plan.stop
+            if taken and at <= plan.first and at <= outermost:
                 if at < outermost:
                     outermost, passes = at, []
                 passes.append(clockwork.now)
-            budget -= len(block.steps) + 1
+            budget -= plan.cost
             if budget <= 0:
                 run.truncated = True
                 break
@@ -131,155 +135,126 @@ def _extrapolate(run: Run, clockwork: Clockwork, passes: list[float], expected_t
     run.transfers = {key: (count * factor, moved * factor) for key, (count, moved) in run.transfers.items()}
 
 
-class _Core:
-    """Registers, scalar memory and the tally of one run."""
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """An instruction that acts outside the scalar registers, with its operands' readers."""
 
-    def __init__(self, clockwork: Clockwork, call: Callable[[str], None] | None, trips: Mapping[int, int]) -> None:
+    step: Step
+    offset: int
+    guard: Callable[[Register], bool | None] | None
+    reads: tuple[Read, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A block ready to run: stretches of scalar actions, each followed by an effect or the end."""
+
+    first: int
+    stop: int
+    target: int
+    cost: int
+    pieces: tuple[tuple[tuple[Action, ...], _Effect | None], ...]
+
+
+def _plan(block: Block, registers: Registers) -> _Plan:
+    pieces: list[tuple[tuple[Action, ...], _Effect | None]] = []
+    pending: list[Action] = []
+    for step in block.steps:
+        if step.kind in EFFECTS and step.kind != "divide":
+            reads = tuple(registers.reader(operand) for operand in step.operands)
+            effect = _Effect(step, step.bundle - block.first, registers.guard(step), reads)
+            pieces.append((tuple(pending), effect))
+            pending = []
+        elif (action := registers.action(step)) is not None:
+            pending.append(action)
+    pieces.append((tuple(pending), None))
+    return _Plan(block.first, block.stop, block.target, len(block.steps) + 1, tuple(pieces))
+
+
+class _Core:
+    """Registers and the tally of one run."""
+
+    def __init__(
+        self,
+        clockwork: Clockwork,
+        registers: Register,
+        call: Callable[[str], None] | None,
+        trips: Mapping[int, int],
+    ) -> None:
         self.run = Run()
         self.scope = clockwork.scope()
         self._clock = clockwork
+        self._registers = registers
         self._call = call
         self._trips = trips
         self._looped: dict[int, int] = defaultdict(int)
-        self._values: dict[str, Value] = {}
-        self._written: dict[str, int] = {}
-        self._memory: dict[str, Value] = {}
-        self._divided: list[Value] = []
-        self._stamp = 0
 
-    def issue(self, block: Block) -> bool:
+    def issue(self, plan: _Plan) -> bool:
         """Run one block; return whether its branch was taken."""
-        start = self._clock.now
+        clock, registers = self._clock, self._registers
+        start = clock.now
         stalled = 0.0
         taken = False
-        bundle = -1
-        writes: list[tuple[str, Value]] = []
-        for step in block.steps:
-            if step.bundle != bundle:
-                self._commit(writes)
-                bundle = step.bundle
-            kind = step.kind
-            if kind == "phi":
-                self._phi(step)
+        for actions, effect in plan.pieces:
+            for action in actions:
+                action(registers)
+            if effect is None:
                 continue
-            holds = self._holds(step)
-            if kind == "branch":
-                taken = self._unknown_branch(step, block.target) if holds is None else holds
-            elif kind in {"dma", "wait", "call", "sync", "semaphore", "delay"}:
-                self._clock.now = start + stalled + (bundle - block.first)
-                stalled += self._effect(step, holds)
-            else:
-                self._scalar(step, holds, writes)
-        self._commit(writes)
-        length = block.stop - block.first
-        self._clock.now = start + stalled + length
+            holds = True if effect.guard is None else effect.guard(registers)
+            if effect.step.kind == "branch":
+                taken = self._unknown_branch(effect.step, plan.target) if holds is None else holds
+            elif holds is not False:
+                clock.now = start + stalled + effect.offset
+                stalled += self._effect(effect, known=holds is not None)
+        length = plan.stop - plan.first
+        clock.now = start + stalled + length
         self.run.issue_cycles += length
-        self.run.counts[block.first, block.stop] += 1
+        self.run.counts[plan.first, plan.stop] += 1
         return taken
-
-    def _get(self, operand: Operand) -> Value:
-        return self._values.get(operand) if isinstance(operand, str) else operand
-
-    def _operand(self, step: Step, at: int) -> Value:
-        return self._get(step.operands[at]) if at < len(step.operands) else None
-
-    def _commit(self, writes: list[tuple[str, Value]]) -> None:
-        if writes:
-            self._stamp += 1
-            for name, value in writes:
-                self._values[name] = value
-                self._written[name] = self._stamp
-            writes.clear()
-
-    def _holds(self, step: Step) -> bool | None:
-        if step.predicate is None:
-            return True
-        value = self._values.get(step.predicate)
-        return None if value is None else bool(value) != step.negated
-
-    def _phi(self, step: Step) -> None:
-        names = [name for name in step.operands if isinstance(name, str) and name in self._written]
-        if names and step.dest:
-            latest = max(names, key=self._written.__getitem__)
-            self._values[step.dest] = self._values[latest]
-            self._written[step.dest] = self._written[latest]
 
     def _unknown_branch(self, step: Step, target: int) -> bool:
         """Decide a branch on data: forward, the guarded region runs; backward, the loop runs its known trip count."""
         self.run.unknown_branches.add(step.bundle)
         if target > step.bundle:
             return False
+        if target not in self._trips:
+            self.run.unknown_loops.add(step.bundle)
         self._looped[step.bundle] += 1
         if self._looped[step.bundle] < self._trips.get(target, 1):
             return True
         self._looped[step.bundle] = 0
         return False
 
-    def _scalar(self, step: Step, holds: bool | None, writes: list[tuple[str, Value]]) -> None:
-        if step.kind == "store":
-            if holds is not False:
-                self._memory[step.memory] = self._operand(step, 0)
-        elif step.kind == "divide":
-            if holds is False:
-                return
-            left, right = self._operand(step, 0), self._operand(step, 1)
-            # The queue gives back the remainder: its users index ring buffers.
-            self._divided.append(None if left is None or not right else left % right)
-        elif step.dest is None:
-            return
-        elif step.otherwise is not None and holds is not True:
-            writes.append((step.dest, self._get(step.otherwise) if holds is False else None))
-        elif holds is not False:
-            writes.append((step.dest, self._evaluate(step)))
-
-    def _evaluate(self, step: Step) -> Value:
-        kind = step.kind
-        if kind == "binary" and step.function is not None:
-            return step.function(self._operand(step, 0), self._operand(step, 1))
-        if kind == "move":
-            return self._operand(step, 0)
-        if kind == "load":
-            return self._memory.get(step.memory)
-        if kind == "negate":
-            value = self._operand(step, 0)
-            return None if value is None else 1 - value
-        if kind == "select":
-            condition = self._operand(step, 0)
-            return None if condition is None else self._operand(step, 1 if condition else 2)
-        if kind == "address":
-            values = [self._get(operand) for operand in step.operands]
-            return None if None in values else sum(value for value in values if value is not None)
-        return self._divided.pop(0) if kind == "pop" and self._divided else None
-
-    def _effect(self, step: Step, holds: bool | None) -> float:
-        """Run an instruction that acts outside the scalar registers; return the cycles it stalls."""
-        if holds is False:
-            return 0.0
+    def _effect(self, effect: _Effect, *, known: bool) -> float:
+        """Run an effect; return the cycles it stalls."""
+        step = effect.step
         if step.kind == "dma":
-            self._start(step, known=holds is not None)
+            self._start(effect, known=known)
         elif step.kind == "wait":
-            amount = self._operand(step, 1)
-            stall = self._clock.wait((self.scope, self._operand(step, 0)), amount)
+            values = [read(self._registers) for read in effect.reads[:2]]
+            flag, amount = (*values, None, None)[:2]
+            stall = self._clock.wait((self.scope, flag), amount)
             self.run.waits[step.bundle] += stall
             return stall
         elif step.kind == "delay":
-            return float(self._operand(step, 0) or 0)
+            return float(effect.reads[0](self._registers) or 0) if effect.reads else 0.0
         elif step.kind == "call" and self._call is not None:
             before = self._clock.now
             self._call(step.memory)
             return self._clock.now - before
         return 0.0
 
-    def _start(self, step: Step, *, known: bool) -> None:
-        run = self.run
-        size = self._operand(step, 1)
+    def _start(self, effect: _Effect, *, known: bool) -> None:
+        run, step = self.run, effect.step
+        values = [read(self._registers) for read in effect.reads]
+        size = values[1] if len(values) > 1 else None
         if size is None or not known:
             run.unknown_transfers.add(step.bundle)
         if size is None:
             return
         moved = size * GRANULE_BYTES
-        flag = self._operand(step, 3)
-        steps = self._operand(step, 6)
+        flag = values[3] if len(values) > 3 else None
+        steps = values[6] if len(values) > 6 else None
         pieces = max(1.0, size / (steps * STEP_GRANULES)) if steps else 1.0
         self._clock.start((self.scope, flag), size, moved, step.direction, pieces)
         count, total = run.transfers.get(step.bundle, (0.0, 0.0))

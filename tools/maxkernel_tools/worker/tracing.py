@@ -10,13 +10,17 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
 import ml_dtypes
 import numpy as np
 from jax import export
+from jax.extend import source_info_util
 
+import maxkernel_tools
 from maxkernel_tools.records.arrays import ArraySpec
 from maxkernel_tools.records.kernels import CANDIDATE_FILE_NAME
 from maxkernel_tools.records.targets import Target
@@ -71,10 +75,16 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def canonicalize_paths(roots: tuple[str, ...]) -> None:
-    """Keep the folders of ``roots`` out of exported modules, which embed source paths."""
+    """Keep the folders of ``roots`` and the frames of this package out of exported modules, which embed source paths."""
+    _exclude_own_frames()
     if roots:
         pattern = "|".join(re.escape(root.rstrip("/") + "/") for root in roots)
         jax.config.update("jax_hlo_source_file_canonicalization_regex", f"^({pattern})")
+
+
+@cache
+def _exclude_own_frames() -> None:
+    source_info_util.register_exclusion(str(Path(maxkernel_tools.__file__).parent))
 
 
 def export_bytes(function: Callable[..., Any], arguments: list[jax.ShapeDtypeStruct]) -> bytes:

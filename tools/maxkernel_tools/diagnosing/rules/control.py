@@ -37,7 +37,7 @@ def semantics_length(evidence: Evidence) -> Draft | None:
     example = f" ({wanted}{',' if axes == '1' else ''})" if match else ""
     return Draft(
         FindingCode.DIMENSION_SEMANTICS_LENGTH,
-        f"dimension_semantics needs one entry per grid axis: the grid has {axes} axes, {given} entries are given.",
+        f"dimension_semantics needs one entry per grid axis: the grid has {axes}, {given} given.",
         f'Give one entry per axis{example}; "parallel" only for axes whose steps are independent.',
         line=evidence.source.keyword_line(evidence.call_line, "dimension_semantics", "compiler_params")
         or evidence.call_line,

@@ -95,7 +95,8 @@ def generation(evidence: Evidence) -> Draft | None:
     narrow = _matmul_dtype(evidence)
     if narrow is not None:
         hint = f"On {target}, convert both operands to bfloat16 first (preferred_element_type=jnp.float32)."
-        message = f"{target} has no {narrow} matmul: {shorten(words.gist, 160)}."
+        said = words.gist.partition(" failed to legalize")[0]
+        message = f"{target} has no {narrow} matmul: {shorten(said, 160)}."
     else:
         hint = f"Use another form for {target} (wider dtype, other instruction), or do not target it."
         message = f"{target} does not support this operation: {shorten(words.gist, 200)}."

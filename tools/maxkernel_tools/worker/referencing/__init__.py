@@ -20,6 +20,7 @@ from maxkernel_tools.runtime import ChildReport, RawError, ReferenceReply, Refer
 from maxkernel_tools.worker.failures import WorkFailure, phase
 from maxkernel_tools.worker.loading import load_module
 from maxkernel_tools.worker.referencing.drawing import draw, is_floating, scaled
+from maxkernel_tools.worker.referencing.examining import examine
 
 REFERENCE_FILE_NAME = "reference.py"
 
@@ -29,6 +30,9 @@ Array = np.ndarray[Any, Any]
 def reference(request: ReferenceRequest) -> ReferenceReply:
     """Return inputs, the reference's outputs and the oracle's; a failure of the reference is in the reply."""
     done = ChildReport(ending="completed")
+    if request.examine:
+        modules = [request.overrides[index].tobytes() for index in sorted(request.overrides)]
+        return ReferenceReply(child=done, examined=tuple(examine(module) for module in modules))
     inputs: tuple[Array, ...] = ()
     try:
         names = load_module(request.source, REFERENCE_FILE_NAME).__dict__

@@ -291,8 +291,8 @@ def scan_split(eqn: Any) -> tuple[int, int]:
     """Numbers of constants and carried values of a scan, as either jax version writes them."""
     if "num_consts" in eqn.params:
         return int(eqn.params["num_consts"]), int(eqn.params["num_carry"])
-    consts, carried, _ = eqn.params["ft_in"]
-    return len(consts), len(carried)
+    consts, carried, _ = eqn.params["ft_in"].unpack()
+    return len(list(consts)), len(list(carried))
 
 
 def new_ref(name: str, argument: str, kind: str, aval: Any) -> Ref:
