@@ -21,7 +21,7 @@ Report = Callable[[Task, TaskAudit], Awaitable[None]]
 
 _DTYPE: Final = "bf16"  # the widest tolerance, so the mode in which most gets through
 _LARGE: Final = 100_000_000  # elements; above, a float32 oracle and fewer substitutes
-_DEADLINE_S: Final = 900.0
+_DEADLINE_S: Final = 1800.0
 
 
 async def audit_tasks(tasks: Sequence[Task], modes: Sequence[AuditMode], jobs: int, report: Report) -> None:
