@@ -36,7 +36,7 @@ def processes_mentioning(text: str) -> list[int]:
     return found
 
 
-def wait_until_gone(text: str, seconds: float = 15.0) -> list[int]:
+def wait_until_gone(text: str, seconds: float = 30.0) -> list[int]:
     """Wait until no process mentions ``text``; return those that stayed."""
     deadline = time.monotonic() + seconds
     while (left := processes_mentioning(text)) and time.monotonic() < deadline:

@@ -39,7 +39,7 @@ def _holder(folder: Path, workers: int, memory: int) -> subprocess.Popen[str]:
 
 def _kill(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait(30)
 
 
 async def test_a_slot_held_by_another_process_is_freed_by_its_death(tmp_path: Path) -> None:

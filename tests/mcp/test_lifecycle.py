@@ -35,7 +35,7 @@ def test_stdout_holds_the_protocol_and_nothing_else(server: RawServer) -> None:
     server.process.stdin.flush()
     server.call("list_tasks", {"limit": 1})
     server.process.stdin.close()
-    assert server.process.wait(20) == 0
+    assert server.process.wait(30) == 0
     lines = [*server.lines, *server.rest().splitlines()]
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
 
@@ -46,21 +46,21 @@ def test_the_end_of_stdin_ends_it_and_answers_what_was_asked(server: RawServer) 
     assert answer["structuredContent"]["summary"]
     assert server.process.stdin is not None
     server.process.stdin.close()
-    assert server.process.wait(20) == 0
+    assert server.process.wait(30) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_while_stdin_is_open(server: RawServer, number: signal.Signals) -> None:
     server.initialize()
     server.process.send_signal(number)
-    assert server.process.wait(10) == 0
+    assert server.process.wait(30) == 0
 
 
 def test_a_signal_before_the_handshake_ends_it(server: RawServer) -> None:
     request = server.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}})
     server.answer(request)
     server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(10) == 0
+    assert server.process.wait(30) == 0
 
 
 @pytest.mark.toolchain
@@ -72,7 +72,7 @@ def test_no_process_stays_behind(server: RawServer, home: Path, number: signal.S
     assert server.process.pid in family
     assert len(family) > 1, "the worker should be running"
     server.process.send_signal(number)
-    server.process.wait(10)
+    server.process.wait(30)
     assert wait_until_gone(str(home)) == []
 
 
@@ -81,7 +81,7 @@ def test_the_record_survives_the_death_of_the_server(server: RawServer, home: Pa
     server.initialize()
     first = server.call("get_task", {"task": "8p_GEMM"})["structuredContent"]
     os.killpg(server.process.pid, signal.SIGKILL)
-    server.process.wait(10)
+    server.process.wait(30)
     again = RawServer(home, tmp_path)
     try:
         again.initialize()
