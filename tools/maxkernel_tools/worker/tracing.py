@@ -75,7 +75,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def canonicalize_paths(roots: tuple[str, ...]) -> None:
-    """Keep the folders of ``roots`` and the frames of this package out of exported modules, which embed source paths."""
+    """Keep the folders of ``roots`` and this package's frames out of exported modules, which embed source paths."""
     _exclude_own_frames()
     if roots:
         pattern = "|".join(re.escape(root.rstrip("/") + "/") for root in roots)
