@@ -53,13 +53,18 @@ def score(rows: Iterable[ResultRow], expected: int = 0) -> ScoreCard:
         rows: rows, the last of a task counting.
         expected: how many tasks there are to grade.
     """
-    graded = list({row.task: row for row in rows if row.subject == "kernel"}.values())
+    graded = list({row.task: row for row in rows if _graded(row)}.values())
     return ScoreCard(
         all=_score(graded),
         unlabelled=_score([row for row in graded if not row.labels]),
         labelled=_score([row for row in graded if row.labels]),
         missing=max(0, expected - len(graded)),
     )
+
+
+def _graded(row: ResultRow) -> bool:
+    """Whether the row tells of a kernel; a failure of the lab does not count against a candidate."""
+    return row.subject == "kernel" and row.status == "done"
 
 
 def _score(rows: Sequence[ResultRow]) -> Score:

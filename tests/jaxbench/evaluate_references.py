@@ -1,7 +1,8 @@
 """Run references in a process of its own, on the CPU, and keep inputs and outputs as float64 for the tests to compare.
 
-Usage: ``python evaluate_references.py CASES OUT``. CASES is JSON: a list of {key, file, dims, dtype}; OUT is the npz to
-write, with ``<key>/in<i>``, ``<key>/out`` and ``<key>/dtype`` for each case. Inputs are drawn with seed 0.
+Usage: ``python evaluate_references.py CASES OUT``. CASES is JSON: a list of {key, file, dims, dtype, draw}; OUT is the
+npz to write, with ``<key>/in<i>``, ``<key>/out`` and ``<key>/dtype`` for each case. ``draw`` is ``hardened`` (seed 0),
+``classic`` or ``original``.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ def main() -> None:
         if file not in loaded:
             loaded[file] = runpy.run_path(file, run_name="reference")
         dtype = np.dtype(DTYPES[case["dtype"]])
-        inputs = loaded[file]["create_inputs"](np.random.default_rng(0), case["dims"], dtype)
+        if case["draw"] == "hardened":
+            inputs = loaded[file]["create_inputs"](np.random.default_rng(0), case["dims"], dtype)
+        else:
+            inputs = loaded[file]["create_classic_inputs"](case["dims"], dtype, original=case["draw"] == "original")
         with jax.enable_x64(case["dtype"] == "f64"):
-            out = np.asarray(jax.jit(loaded[file]["workload"])(*inputs))
+            out, *more = (np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(loaded[file]["workload"])(*inputs)))
         key = case["key"]
         arrays[f"{key}/dtype"] = np.array([str(dtype), str(out.dtype)])
         arrays[f"{key}/out"] = out.astype(np.float64)
+        arrays |= {f"{key}/more{i}": value.astype(np.float64) for i, value in enumerate(more)}
         arrays |= {f"{key}/in{i}": value.astype(np.float64) for i, value in enumerate(inputs)}
     np.savez(out_file, **arrays)
 
