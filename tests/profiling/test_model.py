@@ -74,9 +74,9 @@ def test_a_side_against_itself_is_no_speedup() -> None:
 
 
 def test_profiles_are_quick() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     estimate(PALLAS_GEMM, "", {}, Target.V6E)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 @pytest.mark.parametrize("target", list(Target))

@@ -35,6 +35,7 @@ class Chip(Record):
         clock_hz: TensorCore clock; one bundle issues per cycle.
         hbm_bytes_per_s: peak HBM bandwidth of the device.
         hbm_achievable_bytes_per_s: what long streaming transfers reach.
+        lone_dma_bytes_per_s: what one transfer alone reaches; only intervals use it.
         peak_flops: by compute type (``bf16``, ``f32``, ``int8``, ``int4``, ``fp8``).
         mxu_count: MXUs per TensorCore; ``mxu_size`` their edge.
         vmem_bytes: VMEM per TensorCore; ``scoped_vmem_bytes`` is the compiler's default limit for one kernel.
@@ -53,6 +54,7 @@ class Chip(Record):
     clock_hz: float
     hbm_bytes_per_s: float
     hbm_achievable_bytes_per_s: float
+    lone_dma_bytes_per_s: float
     hbm_capacity_bytes: int
     peak_flops: dict[str, float]
     mxu_count: int
@@ -95,6 +97,7 @@ def chip(target: Target) -> Chip:
         clock_hz=row["clock_hz"],
         hbm_bytes_per_s=hbm,
         hbm_achievable_bytes_per_s=hbm * model["hbm_achievable_fraction"],
+        lone_dma_bytes_per_s=hbm * model["lone_dma_fraction"],
         hbm_capacity_bytes=int(row["hbm_capacity_bytes"] * share),
         peak_flops={kind: value * share for kind, value in row["peak_flops"].items()},
         mxu_count=row["mxu_count"],

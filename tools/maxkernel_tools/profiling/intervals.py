@@ -22,13 +22,14 @@ _SHORT = 0.15
 
 
 def interval(
-    time_us: float, roofline_us: float, run: ProgramRun, units: UnitUse, hardware: Chip
+    time_us: float, roofline_us: float, run: ProgramRun, units: UnitUse, hardware: Chip, *, hoped_bytes: int = 0
 ) -> tuple[float, float]:
     """Return (low, high) in µs.
 
     Reasons to widen: a chip no constant was calibrated on; an MXU nearly always busy (published kernels ran up to 20 %
-    slower than such schedules); ops without a schedule; branches on data, loops on data most of all (run once); extrapolation; very short programs, where
-    fixed costs decide.
+    slower than such schedules); ops without a schedule; branches on data, loops on data most of all (they are run
+    once); extrapolation; very short programs, where fixed costs decide; an argument whose prefetch by the previous
+    program may not have happened.
     """
     down = up = BASE
     if hardware.target is not Target.V6E:
@@ -46,4 +47,5 @@ def interval(
         down, up = down + _TRUNCATED, up + _TRUNCATED
     if time_us < _SHORT_US:
         down, up = down + _SHORT, up + _SHORT
-    return max(roofline_us, time_us * (1 - min(down, 0.9))), time_us * (1 + up)
+    late = hoped_bytes / hardware.lone_dma_bytes_per_s * 1e6
+    return max(roofline_us, time_us * (1 - min(down, 0.9))), time_us * (1 + up) + late

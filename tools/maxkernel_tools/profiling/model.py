@@ -80,7 +80,7 @@ def analyse(dump_dir: Path, hlo_text: str, facts: Mapping[str, Any], target: Tar
     tallies = {
         name: made
         for name in dict.fromkeys(op.schedule for op in run.ops.values() if op.schedule and op.run)
-        if (made := tally(folder, name, run)) is not None
+        if (made := tally(program, name, run, hardware)) is not None
     }
     vmem = {name: vmem_allocations(folder.text(name, "post_ra")) for name in tallies if folder.has(name, "post_ra")}
     profile = _profile(hardware, module, run, tallies, facts)
@@ -115,7 +115,7 @@ def _profile(
     return SideProfile(
         time_us=time_us,
         time_source="schedule-model",
-        interval_us=interval(time_us, roofline, run, units, hardware),
+        interval_us=interval(time_us, roofline, run, units, hardware, hoped_bytes=_hoped_bytes(module, run)),
         bound_by=parts[0].bound_by
         if parts and parts[0].share > 0.5
         else bound_of(run, tallies, hardware, time_us / to_us),
@@ -133,6 +133,13 @@ def _profile(
         vmem_limit_bytes=max(limits) if limits else hardware.scoped_vmem_bytes,
         notes=tuple(notes),
     )
+
+
+def _hoped_bytes(module: HloModule, run: ProgramRun) -> int:
+    """Bytes of arguments taken as prefetched into VMEM before the program starts."""
+    if run.top is None or not run.top.unknown_transfers:
+        return 0
+    return sum(op.arrays[0].nbytes for op in module.entry_ops if op.prefetched and op.arrays)
 
 
 def _flops(facts: Mapping[str, Any]) -> int | None:

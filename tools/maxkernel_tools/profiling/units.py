@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxkernel_tools.chips import Chip
+from maxkernel_tools.records.arrays import DTYPES
 from maxkernel_tools.records.results import BoundBy
-from maxkernel_tools.schedule.dumps import DumpFolder
 from maxkernel_tools.schedule.machine import Run
-from maxkernel_tools.schedule.program import OpRun, ProgramRun
+from maxkernel_tools.schedule.program import OpRun, Program, ProgramRun
 from maxkernel_tools.schedule.unknown import UnknownFormatError
 from maxkernel_tools.schedule.utilization import Utilization, parse_utilization
 
@@ -23,6 +24,9 @@ _COLUMNS = {
     "store": ("VSTORE",),
     "scalar": ("SALU",),
 }
+SUBLANES = 8
+"""Rows of 32-bit values in one vector register; narrower types pack more."""
+
 _BUSY_ENOUGH = 0.35
 """Below this use of the busiest unit, and without waits, dependencies between instructions set the pace: latency."""
 
@@ -66,6 +70,13 @@ def bound(run: Run, busy: dict[str, float]) -> BoundBy:
     return "latency"
 
 
+def _stream_cycles(kind: str, hardware: Chip) -> float:
+    """Cycles one matmul instruction keeps an MXU busy: a register of rows through the array, at the chip's peak."""
+    rows = SUBLANES * 32 // DTYPES.get(kind, ("", 8))[1]
+    per_cycle = hardware.peak_for(kind) / hardware.cores / hardware.clock_hz / hardware.mxu_count
+    return rows * 2 * hardware.mxu_size**2 / per_cycle
+
+
 def bundle_weights(run: Run, bundles: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return how often each bundle issued."""
     edges = np.zeros(bundles + 1)
@@ -75,8 +86,9 @@ def bundle_weights(run: Run, bundles: int) -> np.ndarray[tuple[int], np.dtype[np
     return np.cumsum(edges[:-1])
 
 
-def tally(folder: DumpFolder, schedule: str, run: ProgramRun) -> UnitTally | None:
+def tally(program: Program, schedule: str, run: ProgramRun, hardware: Chip) -> UnitTally | None:
     """Weigh the utilisation dump of ``schedule`` by its run; None where there is none to be read."""
+    folder = program.folder
     op = next((op for op in run.ops.values() if op.schedule == schedule and op.run), None)
     if op is None or op.run is None or not folder.has(schedule, "utilization"):
         return None
@@ -90,4 +102,11 @@ def tally(folder: DumpFolder, schedule: str, run: ProgramRun) -> UnitTally | Non
         name: max((slots.get(column, 0.0) / max(1, use.capacity.get(column, 1)) for column in columns), default=0.0)
         for name, columns in _COLUMNS.items()
     }
+    streamed = sum(
+        weights[bundle] * number * _stream_cycles(kind, hardware)
+        for bundle, kind, number in program.listings[schedule].matmuls
+        if bundle < len(weights)
+    )
+    if streamed:
+        busy["mxu"] = min(float(streamed) / hardware.mxu_count, float(weights.sum()))
     return UnitTally(busy, slots.get("VLOAD:FILL", 0.0) + slots.get("VSTORE:SPILL", 0.0), weights, use)

@@ -7,6 +7,7 @@ is moved is kept. Two spellings of branch targets occur (``target = $region28`` 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from maxkernel_tools.schedule.unknown import UnknownFormatError
@@ -17,6 +18,7 @@ _REGION = re.compile(r"(Start/End empty region|Start region|End region) (\d+)")
 # A scalar or predicate result, or an instruction that has none (stores, branches, transfers, waits).
 _OP = re.compile(r"%(?:([sp]\d+(?:_[sp]\d+)?)|\d+) = ([a-z][\w.]*)\s*(.*)$", re.DOTALL)
 _EFFECTS = ("sbr", "sdivrem", "dma", "sst", "vsync", "vdelay", "vwait", "swait", "inlined_call")
+_MATMUL = re.compile(r" vmatmul\.[a-z0-9.]*?\b(bf16|f32|s8|u8|s4|u4|f8\w*)\b")
 _PREDICATE = re.compile(r"\((!?)%(\w+)(?:, (%\w+|-?\d+))?\)")
 _CALLEE = re.compile(r"/\* (?:%([\w.\-]+) = |(<[\w-]+>))")
 _TARGET = re.compile(r"(?:\$region|region = )(\d+)")
@@ -54,6 +56,7 @@ class Listing:
         starts, ends: bundle a region starts and ends at.
         labels: bundle to its control label (``LB``, ``PF``, ...).
         depths: loop depth per bundle as printed.
+        matmuls: (bundle, operand type, number) of the instructions that stream rows through an MXU.
     """
 
     bundles: int
@@ -62,6 +65,7 @@ class Listing:
     ends: dict[int, int] = field(default_factory=dict[int, int])
     labels: dict[int, str] = field(default_factory=dict[int, str])
     depths: tuple[int, ...] = ()
+    matmuls: tuple[tuple[int, str, int], ...] = ()
 
 
 def _instruction(bundle: int, text: str) -> Instruction | None:
@@ -100,6 +104,7 @@ def parse_bundles(text: str) -> Listing:
     ends: dict[int, int] = {}
     labels: dict[int, str] = {}
     depths: list[int] = []
+    matmuls: list[tuple[int, str, int]] = []
     heads = list(_HEAD.finditer(text))
     for at, head in enumerate(heads):
         bundle = int(head.group(1), 16)
@@ -114,13 +119,15 @@ def parse_bundles(text: str) -> Listing:
                 starts.setdefault(int(region), bundle)
             if mark != "Start region":
                 ends[int(region)] = bundle
+        if "vmatmul" in body:
+            matmuls += [(bundle, kind, found) for kind, found in Counter(_MATMUL.findall(body)).items()]
         for part in body.split(" ;; "):
             instruction = _instruction(bundle, part.strip())
             if instruction is not None:
                 instructions.append(instruction)
     if not depths:
         raise UnknownFormatError("final_bundles", "no bundle lines")
-    return Listing(len(depths), tuple(instructions), starts, ends, labels, tuple(depths))
+    return Listing(len(depths), tuple(instructions), starts, ends, labels, tuple(depths), tuple(matmuls))
 
 
 def branch_target(listing: Listing, instruction: Instruction) -> int:

@@ -42,7 +42,13 @@ class HloArray:
 
 @dataclass(frozen=True)
 class HloOp:
-    """One instruction of a computation."""
+    """One instruction of a computation.
+
+    Attributes:
+        trip_count: of a while loop, where the compiler knows it.
+        line: source line; ``scoped_bytes``: VMEM it asked for.
+        prefetched: a copy into VMEM that the previous run of the program may already have made.
+    """
 
     name: str
     opcode: str
@@ -54,6 +60,7 @@ class HloOp:
     op_name: str = ""
     scoped_bytes: int | None = None
     is_root: bool = False
+    prefetched: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,7 @@ def parse_hlo(text: str) -> HloModule:
                 line=_line(attributes, frames),
                 op_name=op_name.group(1) if op_name else "",
                 scoped_bytes=int(scoped.group(1)) if scoped else None,
+                prefetched="cross_program_prefetch_index" in attributes,
                 is_root=line.lstrip().startswith("ROOT "),
             )
         )

@@ -23,7 +23,7 @@ GRANULE_BYTES = 32
 STEP_GRANULES = 16
 """Granules in one of the steps of which ``steps_per_stride`` make a contiguous piece (512 bytes)."""
 
-STEP_BUDGET = 600_000
+STEP_BUDGET = 250_000
 """Scalar instructions run before the rest is extrapolated: about half a second."""
 
 
