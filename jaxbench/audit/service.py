@@ -34,6 +34,11 @@ class AuditService:
         self._replies = BufferedByteReceiveStream(process.stdout)
         self._requests = process.stdin
 
+    @property
+    def pid(self) -> int:
+        """Process id of the service."""
+        return self._process.pid
+
     async def ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send one request and return its reply.
 

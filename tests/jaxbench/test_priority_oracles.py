@@ -36,7 +36,8 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]
         task = catalog.find(name)
         dims = next(shape.dims for shape in task.facts.small_shapes if shape.kind == kind)
         file = str(task.folder / "reference.py")
-        cases.append({"key": f"{name}/{kind}/{dtype}", "file": file, "dims": dims, "dtype": dtype})
+        key = f"{name}/{kind}/{dtype}"
+        cases.append({"key": key, "file": file, "dims": dims, "dtype": dtype, "draw": "hardened"})
     (folder / "cases.json").write_text(json.dumps(cases))
     script = Path(__file__).with_name("evaluate_references.py")
     subprocess.run(

@@ -1,7 +1,5 @@
 """Ways to do less work that the audit tries; numpy on float32 inputs. Right wherever the algebra is: see the labels."""
 
-import numpy as np
-
 
 def fold_columns(x, weight, bias):
     """The sum over features taken on weight and bias first: a product with a vector."""

@@ -1,7 +1,5 @@
 """Ways to skip the work that the audit tries; numpy on float32 inputs. Right only where the inputs are weak."""
 
-import numpy as np
-
 
 def linear_sigmoid(x, weight, bias):
     """The sigmoid taken for its tangent at 0, which turns the product into one with a vector."""

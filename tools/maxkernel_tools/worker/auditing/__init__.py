@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from typing import Any
 
 from maxkernel_tools.worker.auditing.examination import Examination, Subject, examine
+from maxkernel_tools.worker.walls import kernel
 
 
 def main(arguments: list[str]) -> None:  # noqa: ARG001 - the signature every service has
-    """Answer requests until standard input ends."""
+    """Answer requests until standard input ends; killed when the process that asks is gone, in mid-request too."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print must not mix with the answers
     for line in sys.stdin:
