@@ -128,6 +128,15 @@ def test_modules_of_the_project_are_read_and_hashed(trace, tmp_path: Path) -> No
     assert not trace(text).exported
 
 
+def test_what_is_hidden_in_the_project_stays_hidden(trace, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=secret")
+    (tmp_path / "data.json").write_text("{}")
+    text = f"open({str(tmp_path / 'data.json')!r}).read()\nopen({str(tmp_path / '.env')!r}).read()"
+    (error,) = trace(text, import_roots=(str(tmp_path),)).errors.values()
+    assert error.type_name == "PermissionError"
+    assert ".env" in error.message
+
+
 def test_exports_do_not_depend_on_the_projects_folder(trace, tmp_path: Path) -> None:
     exported = []
     for name in ("here", "elsewhere"):

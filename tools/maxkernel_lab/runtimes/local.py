@@ -214,6 +214,8 @@ class LocalRuntime:
         try:
             reply = self._cache.put(key, compiled.reply, compiled.dumps)
         except OSError as error:
+            if compiled.dumps is None:
+                return compiled.reply  # the answer is whole; that it is not kept costs time, not truth
             raise MachineryError(f"The compile cache cannot be written: {error}") from error
         self._written += 1
         if self._written % 50 == 1:

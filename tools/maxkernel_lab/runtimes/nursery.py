@@ -173,7 +173,7 @@ class Nursery:
             "memory_bytes": self._limits.memory_bytes,
             "cpu_s": max(1, round(request.timeout_s * self._limits.cpu_factor)),
             "output_bytes": self._limits.output_bytes,
-            "readable": _roots(request),
+            "roots": _roots(request),
         }
         try:
             with theirs:

@@ -27,7 +27,7 @@ class JobOrder:
         memory_bytes: resident memory over the job's processes, shared maps included; also the data limit.
         cpu_s: processor time.
         output_bytes: what it may print before it counts as a flood.
-        readable: further folders it may read.
+        roots: folders of the user's project it may import from.
     """
 
     job: str
@@ -36,7 +36,7 @@ class JobOrder:
     memory_bytes: int
     cpu_s: int
     output_bytes: int
-    readable: list[str] = field(default_factory=list[str])
+    roots: list[str] = field(default_factory=list[str])
 
 
 class Pipe:

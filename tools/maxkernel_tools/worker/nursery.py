@@ -80,7 +80,7 @@ class Nursery:
         err_read, err_write = os.pipe2(os.O_CLOEXEC)
         policy = Policy(
             directory=Path(order.directory),
-            readable=tuple(Path(path) for path in order.readable),
+            roots=tuple(Path(path) for path in order.roots),
             memory_bytes=order.memory_bytes,
             cpu_s=order.cpu_s,
             without=self._without,

@@ -47,10 +47,12 @@ def abi_version() -> int:
         return 0
 
 
-def restrict(readable: Iterable[Path], writable: Iterable[Path], *, block_tcp: bool = True) -> Walls | None:
+def restrict(
+    readable: Iterable[Path], writable: Iterable[Path], listable: Iterable[Path] = (), *, block_tcp: bool = True
+) -> Walls | None:
     """Allow this process the given files and folders and nothing else; None where the kernel has no Landlock.
 
-    Paths that do not exist are skipped. Must be called while the process has one thread, after ``PR_SET_NO_NEW_PRIVS``.
+    Folders of ``listable`` give away names, not contents. Paths that do not exist are skipped. Must be called while the process has one thread, after ``PR_SET_NO_NEW_PRIVS``.
 
     Raises:
         OSError: Landlock is there and refuses.
@@ -71,6 +73,8 @@ def restrict(readable: Iterable[Path], writable: Iterable[Path], *, block_tcp: b
             _allow(ruleset, path, _READ & handled)
         for path in writable:
             _allow(ruleset, path, _WRITE & handled)
+        for path in listable:
+            _allow(ruleset, path, _READ_DIR)
         kernel.syscall("landlock_restrict_self", _RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)

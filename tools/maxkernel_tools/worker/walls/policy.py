@@ -42,7 +42,7 @@ class Policy:
 
     Attributes:
         directory: the one folder it may write to.
-        readable: folders and files it may read besides the interpreter and jax.
+        roots: folders of the user's project it may import from; what is hidden in them (``.env``, ``.git``) stays so.
         memory_bytes: data segment; the supervisor watches what is resident.
         cpu_s: processor time over all threads.
         file_bytes: largest file.
@@ -50,7 +50,7 @@ class Policy:
     """
 
     directory: Path
-    readable: tuple[Path, ...] = ()
+    roots: tuple[Path, ...] = ()
     memory_bytes: int = 4 << 30
     cpu_s: int = 600
     file_bytes: int = 64 << 20
@@ -108,11 +108,15 @@ def enter(policy: Policy, readable: Sequence[Path], *, pid_namespace: bool, netw
     )
 
 
+def _shown(roots: Sequence[Path]) -> list[Path]:
+    return [entry for root in roots if root.is_dir() for entry in root.iterdir() if not entry.name.startswith(".")]
+
+
 def _landlock(policy: Policy, readable: Sequence[Path], notes: list[str]) -> landlock.Walls | None:
     walls = None
     try:
         if "landlock" not in policy.without:
-            walls = landlock.restrict([*readable, *policy.readable], [policy.directory])
+            walls = landlock.restrict([*readable, *_shown(policy.roots)], [policy.directory], policy.roots)
     except OSError as error:
         notes.append(f"Landlock refused: {error}.")
     if walls is None:
