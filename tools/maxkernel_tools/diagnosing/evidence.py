@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,23 @@ from maxkernel_tools.records.kernels import CANDIDATE_FILE_NAME, KernelSource
 from maxkernel_tools.records.targets import Target
 from maxkernel_tools.runtime import RawError
 
+_OPERATION = re.compile(r'"(?:tpu|vector|arith|math)\.(\w+)"')
+_LOWERED_FROM = {
+    "dynamic_gather": "gather",
+    "matmul": "dot_general",
+    "transpose": "transpose",
+    "reshape": "reshape",
+    "shape_cast": "reshape",
+    "multi_reduction": "reduce_sum",
+    "strided_load": "get",
+    "vector_load": "get",
+    "vector_store": "swap",
+    "enqueue_dma": "dma_start",
+    "memref_slice": "dma_start",
+    "bitcast": "bitcast_convert_type",
+    "concatenate": "concatenate",
+    "iota": "iota",
+}
 _STAGES = {
     "load": Stage.SOURCE,
     "trace": Stage.TRACE,
@@ -65,7 +83,17 @@ class Evidence:
     @cached_property
     def line(self) -> int | None:
         """The best line known: of the body where possible, else of the ``pallas_call``."""
-        return self.body_line or next(self._lines(), None)
+        return self.body_line or self._operation_line or next(self._lines(), None)
+
+    @property
+    def _operation_line(self) -> int | None:
+        """Where the body first uses what the compiler's operation was lowered from."""
+        match = _OPERATION.search(self.words.operation) if self.error.phase == "compile" else None
+        primitive = _LOWERED_FROM.get(match.group(1)) if match else None
+        for call in self.calls:
+            if primitive in call.get("primitive_lines", {}):
+                return call["primitive_lines"][primitive]
+        return None
 
     @cached_property
     def call(self) -> Mapping[str, Any] | None:

@@ -130,24 +130,34 @@ class SourceMap:
         return None
 
     def captured_line(self, function: str) -> int | None:
-        """Return where ``function`` first uses a name that holds an array made outside it."""
+        """Return where ``function``, or a function it calls, first uses an array made outside it."""
+        return self._captured(function, frozenset())
+
+    def _captured(self, function: str, seen: frozenset[str]) -> int | None:
         found = self._function(function)
-        if found is None:
+        if found is None or function in seen:
             return None
-        arguments = {argument.arg for argument in (*found.args.args, *found.args.posonlyargs, *found.args.kwonlyargs)}
-        own = arguments | {
-            node.id for node in ast.walk(found) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        nodes = list(ast.walk(found))
+        own = _parameters(found) | {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        uses = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own]
+        outer = {
+            name
+            for other in self._functions()
+            if other is not found and _holds(other, found)
+            for name in _parameters(other)
         }
-        uses = [
-            node
-            for node in ast.walk(found)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own
-        ]
-        for node in sorted(uses, key=lambda use: (use.lineno, use.col_offset)):
-            value = self._assigned(node.id, found.end_lineno or node.lineno) or self._assigned(node.id, 1 << 30)
-            if isinstance(value, ast.Call | ast.BinOp | ast.Subscript):
-                return node.lineno
+        for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
+            if use.id in outer:
+                return use.lineno
+            inner = self._captured(use.id, seen | {function})
+            if inner is not None:
+                return inner
+            if isinstance(self._assigned(use.id, 1 << 30), ast.Call | ast.BinOp | ast.Subscript):
+                return use.lineno
         return None
+
+    def _functions(self) -> list[ast.FunctionDef]:
+        return [node for node in self._nodes if isinstance(node, ast.FunctionDef)]
 
     def function_line(self, name: str) -> int | None:
         """Return the line of ``def name``."""
@@ -231,6 +241,15 @@ def _assignments(nodes: tuple[ast.AST, ...], name: str) -> Iterator[tuple[ast.st
                             yield node, value
         elif isinstance(node, ast.AnnAssign) and node.value is not None and _is_named(node.target, name):
             yield node, node.value
+
+
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    arguments = function.args
+    return {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+
+
+def _holds(outer: ast.FunctionDef, inner: ast.FunctionDef) -> bool:
+    return outer.lineno <= inner.lineno and (inner.end_lineno or 0) <= (outer.end_lineno or 0)
 
 
 def _is_named(node: ast.expr, name: str) -> bool:

@@ -14,6 +14,8 @@ _OPERATION = re.compile(
     r"(?:The MLIR operation involved:|see current operation:)\s*(?P<text>.+?)(?=\n\n|\n\.\.\.|\Z)", re.DOTALL
 )
 _NOISE = (
+    re.compile(r"\ncaused by \w+: .*", re.DOTALL),
+    re.compile(r"\n*The preceding stack trace is the source of .*", re.DOTALL),
     re.compile(r"\n?See (?:details at )?https?://\S+(?: for more details\.)?"),
     re.compile(r"\n*Please (?:report a bug at|file an issue at|file a bug at):? https?://\S+\.?"),
     re.compile(r"\n\.\.\. additional diagnostics were skipped\."),

@@ -61,6 +61,7 @@ class FindingCode(StrEnum):
     MATMUL_ACCUMULATOR_DTYPE = "matmul-accumulator-dtype"
     MATMUL_OPERAND_DTYPE = "matmul-operand-dtype"
     RESHAPE_UNSUPPORTED = "reshape-unsupported"
+    DMA_SHAPE_MISMATCH = "dma-shape-mismatch"
     FLOAT16_UNSUPPORTED = "float16-unsupported"
     INT64_UNSUPPORTED = "int64-unsupported"
     X64_ENABLED = "x64-enabled"

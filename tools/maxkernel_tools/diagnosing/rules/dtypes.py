@@ -43,6 +43,8 @@ def wide_types(evidence: Evidence) -> Draft | None:
         return None
     switched = evidence.source.text_line(*_X64_SETTINGS)
     explicit = _operand_dtypes(evidence) & {"s64", "u64", "f64"}
+    text = evidence.kernel.line(evidence.body_line) or ""
+    explicit |= {name for name in ("int64", "uint64", "float64") if re.search(rf"\b{name}\b", text)}
     if switched is not None and not explicit:
         return Draft(
             FindingCode.X64_ENABLED,

@@ -123,6 +123,23 @@ def dma_slice(evidence: Evidence) -> Draft | None:
     )
 
 
+def dma_shape(evidence: Evidence) -> Draft | None:
+    """A copy between different shapes."""
+    if "DMA source and target shape mismatch" not in evidence.words.gist:
+        return None
+    shapes = [
+        f"{m.group('dtype')}[{m.group('shape').rstrip('x').replace('x', ',')}]"
+        for m in _MEMREF.finditer(evidence.words.operation)
+    ]
+    between = f" ({shapes[0]} to {shapes[1]})" if len(shapes) > 1 else ""
+    return Draft(
+        FindingCode.DMA_SHAPE_MISMATCH,
+        f"An asynchronous copy has source and destination of different shapes{between}.",
+        "Slice the larger side with .at[...] so that both have the same shape.",
+        line=evidence.source.copy_line(evidence.line),
+    )
+
+
 def dynamic_slice(evidence: Evidence) -> Draft | None:
     """A load or store at an offset the compiler cannot prove aligned."""
     words = evidence.words
@@ -212,4 +229,4 @@ def reshape(evidence: Evidence) -> Draft | None:
     )
 
 
-LAYOUT_RULES = (block_shape, dma_slice, dynamic_slice, lane_stride, gather, reshape)
+LAYOUT_RULES = (block_shape, dma_shape, dma_slice, dynamic_slice, lane_stride, gather, reshape)

@@ -75,6 +75,18 @@ def captured_constant(evidence: Evidence) -> Draft | None:
     )
 
 
+def exits(evidence: Evidence) -> Draft | None:
+    """The file ends its own process."""
+    if evidence.error.type_name not in ("SystemExit", "KeyboardInterrupt"):
+        return None
+    return Draft(
+        FindingCode.PROCESS_EXITED,
+        f"The file ends the process ({evidence.error.type_name}: {shorten(evidence.words.gist, 80) or 'no text'}).",
+        "Remove the call that exits; raise an exception where something is wrong.",
+        line=evidence.body_line or evidence.line,
+    )
+
+
 def store_dtype(evidence: Evidence) -> Draft | None:
     """A store whose value has another dtype than the ref."""
     message = evidence.error.message
@@ -139,6 +151,10 @@ def index_map(evidence: Evidence) -> Draft | None:
     )
 
 
+def _function_line(evidence: Evidence, missing: re.Match[str] | None) -> int | None:
+    return evidence.source.function_line(missing.group("name").rpartition(".")[2]) if missing else None
+
+
 _TRACER_HINTS = {
     "TracerBoolConversionError": "Python's if, and, or and while cannot branch on a traced value: use pl.when, "
     "lax.cond or jnp.where instead.",
@@ -170,10 +186,19 @@ def trace_error(evidence: Evidence) -> Draft | None:
         FindingCode.TRACE_ERROR,
         f"{kind} while {where}: {shorten(evidence.words.gist)}",
         hint or "Fix the exception at this line; it is raised by the file's own code before any compiling.",
-        line=evidence.body_line or evidence.line,
+        line=evidence.body_line or evidence.line or _function_line(evidence, missing),
         stage=Stage.SOURCE if evidence.error.phase == "load" else None,
     )
 
 
-SOURCE_RULES = (syntax_error, import_error, missing_entry, captured_constant, store_dtype, static_slice, index_map)
+SOURCE_RULES = (
+    syntax_error,
+    import_error,
+    missing_entry,
+    exits,
+    captured_constant,
+    store_dtype,
+    static_slice,
+    index_map,
+)
 """In the order they are tried; :func:`trace_error` comes after every other rule."""

@@ -14,8 +14,21 @@ _NOT_STORED = frozenset({"broadcast_in_dim", "reshape", "squeeze", "iota", "tran
 
 
 def body_facts(sites: list[Site]) -> dict[str, Any]:
-    """Return ``temporaries`` (largest values, with lines), ``suspects`` and ``equations`` of a body."""
-    return {"temporaries": _temporaries(sites), "suspects": _suspects(sites), "equations": len(sites)}
+    """Return ``temporaries``, ``suspects``, ``equations`` and ``primitive_lines`` of a body."""
+    return {
+        "temporaries": _temporaries(sites),
+        "suspects": _suspects(sites),
+        "equations": len(sites),
+        "primitive_lines": _first_lines(sites),
+    }
+
+
+def _first_lines(sites: list[Site]) -> dict[str, int]:
+    """Where each primitive is used first."""
+    first: dict[str, Site] = {}
+    for site in sites:
+        first.setdefault(site.eqn.primitive.name, site)
+    return {name: site.place.line for name, site in first.items() if site.place is not None}
 
 
 def _temporaries(sites: list[Site]) -> list[dict[str, Any]]:

@@ -61,6 +61,7 @@ class Machine:
         self.step = Step({}, (), ())
         self._root = place
         self._chain: list[Any] = []
+        self._nested: dict[int, bool] = {}
         self._copies = Copies(self)
         self._rules: dict[str, Callable[[Any, Env], None]] = {
             "get": self._get,
@@ -93,7 +94,7 @@ class Machine:
                 rule(eqn, env)
             elif name in INLINED and inner_jaxpr(eqn) is not None:
                 self._inline(eqn, env)
-            elif sub_jaxprs(eqn) and any(isinstance(self.read(env, atom), Ref) for atom in eqn.invars):
+            elif self._holds_refs(eqn, env):
                 self.absorb(eqn, env)
             else:
                 self._plain(eqn, env)
@@ -213,7 +214,17 @@ class Machine:
         axis = eqn.params["axis"]
         env[eqn.outvars[0]] = np.int32(self.step.grid[axis]) if axis < len(self.step.grid) else UNKNOWN
 
+    def _holds_refs(self, eqn: Any, env: Env) -> bool:
+        """Whether an equation without a rule runs a jaxpr on references."""
+        known = self._nested.get(id(eqn))
+        if known is None:
+            known = self._nested[id(eqn)] = bool(sub_jaxprs(eqn))
+        return known and any(isinstance(self.read(env, atom), Ref) for atom in eqn.invars)
+
     def _plain(self, eqn: Any, env: Env) -> None:
+        if len(eqn.outvars) == 1 and getattr(eqn.outvars[0].aval, "shape", ()) != ():
+            env[eqn.outvars[0]] = UNKNOWN
+            return
         values = [self.read(env, atom) for atom in eqn.invars]
         if any(isinstance(value, Ref) for value in values):
             env.update(dict.fromkeys(eqn.outvars, UNKNOWN))
