@@ -52,7 +52,8 @@ def restrict(
 ) -> Walls | None:
     """Allow this process the given files and folders and nothing else; None where the kernel has no Landlock.
 
-    Folders of ``listable`` give away names, not contents. Paths that do not exist are skipped. Must be called while the process has one thread, after ``PR_SET_NO_NEW_PRIVS``.
+    Folders of ``listable`` give away names, not contents. Paths that do not exist are skipped. Must be called while the
+    process has one thread, after ``PR_SET_NO_NEW_PRIVS``.
 
     Raises:
         OSError: Landlock is there and refuses.
