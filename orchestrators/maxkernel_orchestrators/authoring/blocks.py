@@ -134,8 +134,12 @@ def matmul_blocks(sizes: MatmulSizes, chip: ChipFacts) -> list[MatmulBlocks]:
                         fitting.append((blocks.time_us(sizes, chip), blocks))
     if not fitting:
         fitting.append((0.0, MatmulBlocks("k-steps", 128, 128, 512)))
-    # Equal times are common (compute-bound tilings): the smaller VMEM then leaves the pipeline more room.
-    return [blocks for _, blocks in sorted(fitting, key=lambda pair: (round(pair[0], 1), pair[1].vmem_bytes(sizes)))]
+    # Within a few percent the model cannot tell tilings apart: the smaller one compiles sooner and leaves VMEM free.
+    return [blocks for _, blocks in sorted(fitting, key=lambda pair: (_class(pair[0]), pair[1].vmem_bytes(sizes)))]
+
+
+def _class(time_us: float) -> int:
+    return int(math.log(max(time_us, 1e-3)) / math.log(1.03))
 
 
 def _compiles_soon(blocks: MatmulBlocks, sizes: MatmulSizes, chip: ChipFacts) -> bool:

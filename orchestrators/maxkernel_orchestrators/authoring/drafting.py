@@ -34,6 +34,7 @@ class Draft:
         source: whole text of the file.
         params: the values its ``PARAMS`` holds.
         trials: other values worth profiling, most promising first.
+        close: the coarse model puts it near the best draft; the others are for when that one fails.
     """
 
     blueprint: str
@@ -41,9 +42,10 @@ class Draft:
     source: str
     params: dict[str, int]
     trials: tuple[dict[str, int], ...] = ()
+    close: bool = True
 
 
-def drafts_for(graph: Graph, chip: ChipFacts, label: str, most: int = 2) -> tuple[Draft, ...]:
+def drafts_for(graph: Graph, chip: ChipFacts, label: str, most: int = 3) -> tuple[Draft, ...]:
     """Write kernels for ``graph``, most promising first.
 
     Args:
@@ -85,19 +87,22 @@ def _matmul_drafts(work: Matmul, graph: Graph, chip: ChipFacts, label: str, most
         tile_bytes=sum(_bytes(graph.specs[side.value].dtype) for side in work.sides if side.kind == "full"),
         dtype=work.lhs.dtype,
     )
-    by_walk: dict[str, list[MatmulBlocks]] = {}
     ranked = matmul_blocks(sizes, chip)
-    limit = ranked[0].time_us(sizes, chip) * _WORTH_TRYING
+    by_walk: dict[str, list[MatmulBlocks]] = {}
     for blocks in ranked:
-        if blocks is ranked[0] or blocks.time_us(sizes, chip) <= limit:
-            by_walk.setdefault(blocks.walk, []).append(blocks)
+        by_walk.setdefault(blocks.walk, []).append(blocks)
+    limit = ranked[0].time_us(sizes, chip) * _WORTH_TRYING
     drafts: list[Draft] = []
     for walk, choices in list(by_walk.items())[:most]:
         name = "matmul_k_steps" if walk == "k-steps" else "matmul_whole_k"
-        tried = _spread(choices)[:4]
+        worth = choices[0].time_us(sizes, chip) * _WORTH_TRYING
+        tried = [blocks for blocks in _spread(choices)[:3] if blocks.time_us(sizes, chip) <= worth]
         source = _blueprint(name).substitute(writing.matmul_fields(work, graph, tried, chip, label))
         trials = tuple(blocks.params for blocks in tried[1:])
-        drafts.append(Draft(name, walk, writing.tidy(source), tried[0].params, trials))
+        # Two whole-K kernels differ only in which operand stays: where the model ranks one first, it is the one.
+        twin = any(draft.blueprint == name for draft in drafts)
+        close = not twin and choices[0].time_us(sizes, chip) <= limit
+        drafts.append(Draft(name, walk, writing.tidy(source), tried[0].params, trials, close))
     return tuple(drafts)
 
 
@@ -119,8 +124,8 @@ def _row_draft(work: RowWork, graph: Graph, chip: ChipFacts, label: str) -> Draf
     choices = row_blocks(RowSizes(work.rows, work.columns, streamed, work.passes), chip)
     if not choices:
         raise Unrecognised(f"Eight rows of {work.columns} values do not fit VMEM.")
-    source = _blueprint("rows").substitute(writing.row_fields(work, graph, choices[:4], chip, label))
-    return Draft("rows", "whole rows", writing.tidy(source), choices[0], tuple(choices[1:4]))
+    source = _blueprint("rows").substitute(writing.row_fields(work, graph, choices[:3], chip, label))
+    return Draft("rows", "whole rows", writing.tidy(source), choices[0], tuple(choices[1:3]))
 
 
 def _bytes(dtype: str) -> int:

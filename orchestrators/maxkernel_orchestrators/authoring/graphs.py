@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from maxkernel_tools.errors import MisuseError
@@ -95,8 +96,42 @@ def parse_literal(text: str) -> Literal | None:
     number = float(word)
     is_float = dtype.startswith(("f", "bf")) or (not dtype and not re.fullmatch(r"-?\d+", word))
     if is_float:
-        return Literal(number, is_float=True)
+        return Literal(unrounded(number, dtype), is_float=True)
     return Literal(int(number), is_float=False)
+
+
+_WELL_KNOWN = (
+    math.sqrt(0.5),
+    math.sqrt(2.0 / math.pi),
+    math.sqrt(2.0),
+    math.pi,
+    math.e,
+    math.log(2.0),
+    1.0 / math.log(2.0),
+    0.044715,  # GELU's cubic term
+    1.0507009873554805,  # SELU's scale
+    1.6732632423543772,  # SELU's alpha
+)
+
+
+def unrounded(value: float, dtype: str) -> float:
+    """Return the constant somebody wrote where the graph holds it rounded to bfloat16 or float16.
+
+    A reference traced at bf16 has 0.1 as 0.10009765625. The kernel computes in float32 and also serves float32 inputs,
+    so it takes a well-known constant, or else the shortest decimal, that rounds to the same value.
+    """
+    kind = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}.get(dtype)
+    if kind is None or not math.isfinite(value):
+        return value
+
+    def same(other: float) -> bool:
+        return float(np.asarray(other, dtype=np.float64).astype(kind)) == value
+
+    for constant in _WELL_KNOWN:
+        if same(math.copysign(constant, value)):
+            return math.copysign(constant, value)
+    shortest = (float(f"{value:.{digits}g}") for digits in range(1, 7))
+    return next((number for number in shortest if same(number)), value)
 
 
 def _constant(text: str) -> Literal | None:

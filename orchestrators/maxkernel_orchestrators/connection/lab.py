@@ -19,7 +19,7 @@ from maxkernel_tools.records.jobs import JobResult
 from maxkernel_tools.records.kernels import ParamValue
 from maxkernel_tools.records.profiles import ProfileResult
 from maxkernel_tools.records.results import ToolResult
-from maxkernel_tools.records.tasks import TaskResult
+from maxkernel_tools.records.tasks import ReferenceGraph, TaskResult
 from maxkernel_tools.records.verdicts import TestLevel, TestResult
 
 CALL_TIMEOUT_S: Final = 120.0
@@ -90,8 +90,15 @@ class Lab:
         self.subject = subject
 
     async def get_task(self) -> TaskResult:
-        """Facts and graph of the workload."""
-        return await self._call("get_task", self.subject.arguments(), TaskResult)
+        """Facts and graph of the workload; what was too long for the result is read from its artifacts."""
+        found = await self._call("get_task", self.subject.arguments(), TaskResult)
+        whole: dict[str, Any] = {}
+        for artifact in found.artifacts:
+            if artifact.kind == "reference-graph" and found.reference_graph is None:
+                whole["reference_graph"] = ReferenceGraph.model_validate_json(await self._read(artifact.uri))
+            if artifact.kind == "reference-source" and found.reference_source is None:
+                whole["reference_source"] = await self._read(artifact.uri)
+        return found.model_copy(update=whole)
 
     async def compile(self, source: str, params: Mapping[str, ParamValue], targets: tuple[str, ...]) -> CompileResult:
         """Compile for each target."""
@@ -115,15 +122,23 @@ class Lab:
             LabGoneError: the lab is no longer there.
             LabError: it has no such resource.
         """
-        try:
-            with anyio.fail_after(CALL_TIMEOUT_S):
-                answer = await self._client.read_resource(f"maxkernel://chips/{target}")
-        except (MCPError, TimeoutError) as error:
-            raise LabFailedError(f"No figures of {target}: {error}") from error
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
-            raise LabGoneError("The lab is gone.") from error
-        text = getattr(answer.contents[0], "text", "{}")
-        return cast("dict[str, Any]", json.loads(text))
+        return cast("dict[str, Any]", json.loads(await self._read(f"maxkernel://chips/{target}")))
+
+    async def _read(self, uri: str) -> str:
+        """Read a text resource, all its pages."""
+        text, following = "", uri
+        while following:
+            try:
+                with anyio.fail_after(CALL_TIMEOUT_S):
+                    answer = await self._client.read_resource(following)
+            except (MCPError, TimeoutError) as error:
+                raise LabFailedError(f"{following} cannot be read: {error}") from error
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
+                raise LabGoneError("The lab is gone.") from error
+            part = answer.contents[0]
+            text += getattr(part, "text", "")
+            following = str((part.meta or {}).get("next") or "")
+        return text
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], model: type[_Result]) -> _Result:
         raw = await self._raw(tool, arguments)

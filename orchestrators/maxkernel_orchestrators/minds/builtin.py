@@ -8,6 +8,7 @@ from functools import cached_property
 from maxkernel_orchestrators.authoring import ChipFacts, Draft, Unrecognised, drafts_for
 from maxkernel_orchestrators.authoring.graphs import read_graph
 from maxkernel_orchestrators.minds.port import Situation, Trouble
+from maxkernel_orchestrators.moves import OWN_MOVE
 from maxkernel_orchestrators.roles import Diagnosis, Expectation, Implementation, Plan
 from maxkernel_tools.records.findings import FindingCode, Severity
 from maxkernel_tools.records.tasks import TaskResult
@@ -33,10 +34,11 @@ class BuiltinMind:
         self.reason = ""
 
     async def plan(self, situation: Situation) -> Plan | None:
-        """Return the next blueprint that was not tried; None, with ``reason`` set, when there is none."""
+        """Return the next blueprint that was not tried; None when there is none that is likely to pay."""
         tried = {attempt.move for attempt in situation.attempts}
+        written = any(attempt.state == "verified" and attempt.move != OWN_MOVE for attempt in situation.attempts)
         for draft in self._all(situation):
-            if draft.move not in tried:
+            if draft.move not in tried and (draft.close or not written):
                 return Plan(
                     move=draft.move,
                     hypothesis=_REASONS.get(draft.move, draft.move),

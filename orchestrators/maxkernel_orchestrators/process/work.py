@@ -82,12 +82,12 @@ class Worker:
 
     async def _beating(self, climb: Climb) -> Ending:
         """Run the climb while the progress file stays fresh."""
+        endings: list[Ending] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._beat)
-            try:
-                return await climb.run()
-            finally:
-                tasks.cancel_scope.cancel()
+            endings.append(await climb.run())
+            tasks.cancel_scope.cancel()
+        return endings[0]
 
     async def _own_source(self) -> str | None:
         if not self._config.start_from:

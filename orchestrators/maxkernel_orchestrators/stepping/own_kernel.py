@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any, cast
 
+from maxkernel_orchestrators.moves import OWN_MOVE
 from maxkernel_orchestrators.roles import Implementation, Plan
 from maxkernel_tools.records.kernels import ParamValue
 
-OWN_MOVE = "own kernel"
 _MOST_TRIALS = 4
 
 
