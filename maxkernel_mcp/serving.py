@@ -14,10 +14,11 @@ import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import anyio
 import mcp_types as types
+import structlog
 from anyio.abc import ByteStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -27,6 +28,7 @@ from maxkernel_lab.lab import Lab
 from maxkernel_lab.settings import Settings
 from maxkernel_mcp.server import build_server
 
+_logger = structlog.get_logger(__name__)
 HARD_EXIT_S: Final = 3.0
 """After a signal, or the end of stdin, the process is gone within this time even if something hangs."""
 LAST_ANSWERS_S: Final = 3.0
@@ -49,8 +51,8 @@ async def serve_stdio(settings: Settings, task_roots: Sequence[Path]) -> None:
             arm_hard_exit()
         if ending.by_signal:
             _leave()
-        # The end of stdin: what was answered may still be on its way out, so leave in order.
         group.cancel_scope.cancel()
+    _leave()
 
 
 class _Ending:
@@ -62,10 +64,15 @@ class _Ending:
 
 
 async def _serve_client(lab: Lab, ending: _Ending) -> None:
-    async with stdio_server() as (raw_read, raw_write), _answering(raw_read, raw_write) as (read, write):
-        server = build_server(lab)
-        await server.run(read, write, server.create_initialization_options())
-    ending.event.set()
+    try:
+        async with stdio_server() as (raw_read, raw_write), _answering(raw_read, raw_write) as (read, write):
+            server = build_server(lab)
+            await server.run(read, write, server.create_initialization_options())
+    except* OSError as group:
+        # The client died with an answer on its way; there is nobody left to tell.
+        _logger.info("client_gone", errors=[str(error) for error in group.exceptions])
+    finally:
+        ending.event.set()
 
 
 @asynccontextmanager
@@ -216,7 +223,7 @@ def arm_hard_exit(seconds: float = HARD_EXIT_S) -> None:
     timer.start()
 
 
-def _leave() -> None:
-    """End the process now that everything of the lab is closed."""
+def _leave() -> NoReturn:
+    """End the process now that everything of the lab is closed, without the interpreter's own farewells on stderr."""
     sys.stderr.flush()
     os._exit(0)
