@@ -82,7 +82,7 @@ def compare(
     ratio = np.divide(error, allowance.scale, out=np.zeros_like(error), where=allowance.scale > 0)
     measured = ratio[np.isfinite(ratio)]
     drifted = mean > allowance.mean
-    nonfinite = is_floating(actual.dtype) and bool((~np.isfinite(got) & np.isfinite(want)).any())
+    nonfinite = is_floating(actual.dtype) and bool((bad & ~np.isfinite(got) & np.isfinite(want)).any())
     kind = "nonfinite" if nonfinite else "wrong" if bad.any() else "drift" if drifted else "match"
     explanation = ""
     if kind == "drift":

@@ -13,7 +13,7 @@ import numpy as np
 from maxkernel_tools.checking import shapes
 from maxkernel_tools.checking.shapes import Shape
 from maxkernel_tools.context import CallContext, KernelCall
-from maxkernel_tools.records.tasks import ShapeKind, TaskFacts
+from maxkernel_tools.records.tasks import ShapeKind
 from maxkernel_tools.records.verdicts import TestLevel
 from maxkernel_tools.runtime import InterpretOptions, TraceReply, TraceRequest
 from maxkernel_tools.tasks import flops
@@ -32,7 +32,7 @@ SANITIZE: Final[dict[str, InterpretOptions]] = {
     "padded buffers": InterpretOptions(buffer_bounds="padded"),
     "zeroed memory": InterpretOptions(uninitialized_memory="zero"),
 }
-_QUICK_FLOPS: Final = 3_000_000_000
+BUDGET_FLOPS: Final[dict[TestLevel, int]] = {"quick": 5_000_000_000, "full": 8_000_000_000, "sanitize": 5_000_000_000}
 _GIVEN_STEPS: Final[dict[TestLevel, int]] = {"quick": 128, "full": 400, "sanitize": 200}
 _SHRUNK_TO: Final = 512
 _SENSITIVITY_SCALE: Final = 16.0
@@ -75,17 +75,11 @@ async def choose_shapes(call: KernelCall, level: TestLevel, full: TraceReply, co
     missing = await _missing_after(call, chosen, full, context)
     if not missing and level != "full":
         return chosen
-    even = await _reaching(call, blocks, full, context)
-    if even is not None and (missing or level == "full"):
-        if level == "quick":
-            chosen = [even, *chosen[1:]] if _cheap(task.facts, even) else chosen
-        else:
-            chosen.append(even)
-    if level == "full" and even is not None:
-        reached = _as_blocks(blocks, even)
-        uneven = shapes.derived(task.facts, reached, dtype, ragged=True)
-        if uneven is not None:
-            chosen.append(uneven)
+    even = await _reaching(call, blocks, full, context, BUDGET_FLOPS[level])
+    chosen = [*even, *chosen[1:]] if level == "quick" and even else [*chosen, *even]
+    if level == "full":
+        uneven = (shapes.derived(task.facts, group, dtype, ragged=True) for group in _as_blocks(blocks, even))
+        chosen += [shape for shape in uneven if shape is not None]
     return _distinct(chosen)
 
 
@@ -139,28 +133,28 @@ async def _missing_after(
 
 
 async def _reaching(
-    call: KernelCall, blocks: Mapping[str, int], full: TraceReply, context: CallContext
-) -> Shape | None:
-    """Return a shape with two steps on every axis: by the blocks read, then by doubling whatever dims may help."""
+    call: KernelCall, blocks: Mapping[str, int], full: TraceReply, context: CallContext, budget: int
+) -> list[Shape]:
+    """Return shapes that together give every axis two steps: by the blocks read, then by doubling what may help."""
     assert call.workload.task is not None  # noqa: S101 - shapes are derived for tasks only
     task, dtype = call.workload.task.facts, shapes.task_dtype(call.workload)
-    best = shapes.derived(task, blocks, dtype, ragged=False)
-    if best is None:
-        return None
+    groups = shapes.affordable_groups(task, blocks, budget)
+    found = [shape for group in groups if (shape := shapes.derived(task, group, dtype, ragged=False)) is not None]
+    if not found and (base := shapes.derived(task, {}, dtype, ragged=False)) is not None:
+        found = [base]
     for _ in range(4):
-        reply = (await trace_many(call, [best], context))[0]
-        missing = shapes.exercised(full.facts, [reply.facts])
-        if not missing or not reply.facts:
+        replies = await trace_many(call, found, context)
+        if not shapes.exercised(full.facts, [reply.facts for reply in replies]) or not found:
             break
         grown = {
             name: value if name in task.fixed_dims or name in blocks else min(2 * value, task.dims[name])
-            for name, value in best.dims.items()
+            for name, value in found[-1].dims.items()
         }
-        larger = shapes.shape_at(task, grown, dtype, best.name)
-        if larger is None or larger.dims == best.dims:
+        larger = shapes.shape_at(task, grown, dtype, found[-1].name)
+        if larger is None or larger.dims == found[-1].dims or flops(task, larger.dims) > budget:
             break
-        best = larger
-    return best
+        found[-1] = larger
+    return found
 
 
 async def trace_many(call: KernelCall, chosen: Sequence[Shape], context: CallContext) -> list[TraceReply]:
@@ -177,12 +171,11 @@ async def trace_many(call: KernelCall, chosen: Sequence[Shape], context: CallCon
     return [replies[index] for index in range(len(chosen))]
 
 
-def _cheap(task: TaskFacts, shape: Shape) -> bool:
-    return flops(task, shape.dims) <= _QUICK_FLOPS
-
-
-def _as_blocks(blocks: Mapping[str, int], even: Shape) -> dict[str, int]:
-    return {name: max(size, even.dims.get(name, 0) // 2) for name, size in blocks.items()}
+def _as_blocks(blocks: Mapping[str, int], even: Sequence[Shape]) -> list[dict[str, int]]:
+    """Return, per shape with even steps, half of every dim it stretches: the block its ragged sibling is made of."""
+    return [
+        {name: shape.dims[name] // 2 for name, size in blocks.items() if shape.dims[name] >= 2 * size} for shape in even
+    ]
 
 
 def _distinct(chosen: Sequence[Shape]) -> list[Shape]:

@@ -141,13 +141,34 @@ def _sized_like(
     return next(((entry, spec) for entry, spec in ordered if str(spec) == operand["array"]), None)
 
 
+def affordable_groups(task: TaskFacts, blocks: Mapping[str, int], budget: int) -> list[dict[str, int]]:
+    """Split ``blocks`` so that giving one group's dims two steps, the others small, costs at most ``budget`` flops.
+
+    A kernel with large blocks is tried one axis (or two) at a time rather than not at all.
+    """
+    base = _base_dims(task)
+    groups: list[dict[str, int]] = []
+    for name, size in sorted(blocks.items(), key=lambda item: item[1]):
+        for group in groups:
+            dims = {**base, **{known: 2 * value for known, value in group.items()}, name: 2 * size}
+            if flops(task, dims) <= budget:
+                group[name] = size
+                break
+        else:
+            groups.append({name: size})
+    return groups
+
+
+def _base_dims(task: TaskFacts) -> dict[str, int]:
+    return next((shape.dims for shape in task.small_shapes if shape.kind == "aligned"), task.small_shapes[0].dims)
+
+
 def derived(task: TaskFacts, blocks: Mapping[str, int], dtype: str, *, ragged: bool) -> Shape | None:
     """Return a shape that gives every dim in ``blocks`` two steps, the second one partial if ``ragged``.
 
     Other dims keep the aligned member's value. None where rules or size forbid it.
     """
-    base = next((shape.dims for shape in task.small_shapes if shape.kind == "aligned"), task.small_shapes[0].dims)
-    dims = dict(base)
+    dims = dict(_base_dims(task))
     for name, size in blocks.items():
         if name not in task.fixed_dims:
             dims[name] = size + max(size // 2, 1) if ragged else 2 * size
