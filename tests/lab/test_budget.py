@@ -12,14 +12,14 @@ from maxkernel_lab.budget import RESULT_BYTES, cut, fits, size
 from maxkernel_lab.rendering import as_text
 
 _JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=3000),
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=2000),
     lambda inner: st.lists(inner, max_size=120) | st.dictionaries(st.text(min_size=1, max_size=20), inner, max_size=20),
-    max_leaves=200,
+    max_leaves=60,
 )
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.dictionaries(st.text(min_size=1, max_size=20), _JSON, max_size=12), st.integers(1, 40))
+@settings(max_examples=30, deadline=None)
+@given(st.dictionaries(st.text(min_size=1, max_size=20), _JSON, max_size=12), st.integers(1, 12))
 def test_every_result_fits_after_cutting(fields: dict[str, Any], times: int) -> None:
     result = {**{f"{key}{n}": value for n in range(times) for key, value in fields.items()}}
     result |= {"ok": True, "state": "done", "summary": "s" * 5000, "artifacts": []}
