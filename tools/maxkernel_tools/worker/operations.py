@@ -19,6 +19,7 @@ from maxkernel_tools.runtime import (
     TraceRequest,
 )
 from maxkernel_tools.wire import replies, requests
+from maxkernel_tools.worker.failures import WorkFailure
 from maxkernel_tools.worker.rehearsal import rehearsal
 
 # Imported lazily by jax on the first lowering; brought in early they cost each child nothing. Absent in some versions.
@@ -48,15 +49,17 @@ class Operations:
 def load() -> Operations:
     """Import jax, the operations, and what jax would import later."""
     tracing: Any = importlib.import_module("maxkernel_tools.worker.tracing")
-    interpreting: Any = importlib.import_module("maxkernel_tools.worker.interpreting")
-    referencing: Any = importlib.import_module("maxkernel_tools.worker.referencing")
     for name in _LOWERING_MODULES:
         with suppress(ImportError):
             importlib.import_module(name)
     requests.prepare()
     replies.prepare()
     _rehearse(tracing.trace)
-    return Operations(trace=tracing.trace, interpret=interpreting.interpret, reference=referencing.reference)
+    return Operations(
+        trace=tracing.trace,
+        interpret=_operation("interpreting", "interpret"),
+        reference=_operation("referencing", "reference"),
+    )
 
 
 def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:
@@ -65,3 +68,16 @@ def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:
     replies.encode_trace_reply(trace(cast("TraceRequest", received)), "")
     error = RawError(type_name="E", message="", phase="load", frames=(Frame("kernel.py", 1, "workload"),))
     replies.decode_done(replies.encode_done(error, ""))
+
+
+def _operation(module: str, name: str) -> Callable[[Any], Any]:
+    """Return an operation; where this line of jax lacks what it needs, one that says so."""
+    try:
+        return getattr(importlib.import_module(f"maxkernel_tools.worker.{module}"), name)
+    except ImportError as error:
+        lacking = RawError(type_name="UnavailableOperation", message=f"Not with this jax: {error}.", phase=name)
+
+    def absent(_: object) -> Any:
+        raise WorkFailure(lacking)
+
+    return absent
