@@ -46,24 +46,19 @@ def test_two_runs_draw_different_seeds(portal: BlockingPortal, runtime: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict", "code"),
+    ("text", "code"),
     [
-        ("import sys\n" + HEAD + BODY + "raise SystemExit(3)\n", "incorrect", "import-error"),
-        (HEAD + "def other(x):\n    return x\n", "incorrect", "missing-entry"),
-        (HEAD + "def workload(x:\n", "incorrect", "syntax-error"),
-        (
-            HEAD + BODY + "while True:\n    pass\n" if False else HEAD + BODY + CALL.replace("x.dtype)", "jnp.int32)"),
-            "incorrect",
-            "",
-        ),
+        (HEAD + BODY + "raise SystemExit(3)\n", "process-exited"),
+        (HEAD + "def other(x):\n    return x\n", "missing-entry"),
+        (HEAD + "def workload(x:\n", "syntax-error"),
     ],
 )
 def test_a_kernel_that_does_not_start_is_said_to_be_so(
-    text: str, verdict: str, code: str, portal: BlockingPortal, runtime: Any
+    text: str, code: str, portal: BlockingPortal, runtime: Any
 ) -> None:
     result = portal.call(judge, runtime, text_call(text, REFERENCE, INPUTS))
-    assert result.verdict in (verdict, "crashed")
-    assert not code or code in [item.code.value for item in result.findings] or result.verdict == "crashed"
+    assert result.verdict in ("incorrect", "crashed")
+    assert code in [item.code.value for item in result.findings]
     assert result.ok is False
 
 

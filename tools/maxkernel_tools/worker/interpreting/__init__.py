@@ -30,7 +30,10 @@ from maxkernel_tools.worker.loading import bind, load_kernel
 from maxkernel_tools.worker.tracing import abstract, canonicalize_paths, export_bytes
 
 # interpretation spends its time in callbacks, not in compiled code
-_COMPILE_OPTIONS: Final[dict[str, Any]] = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+_COMPILE_OPTIONS: Final[dict[str, Any]] = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+}
 
 
 @dataclass

@@ -185,9 +185,17 @@ def _walk(jaxpr: Any, names: dict[int, str], result: KernelAnatomy) -> None:
         elif primitive in ("dma_wait", "semaphore_wait"):
             result.waits.append((line, _semaphore(equation, names)))
         elif primitive == "prng_random_bits" and line:
-            result.prng_lines.append(line)
+            result.prng_lines.append(_first_use(jaxpr, equation) or line)
         for sub in sub_jaxprs(equation.params):
             _walk(sub, {**names, **_inner_names(equation, sub, names)}, result)
+
+
+def _first_use(jaxpr: Any, drawing: Any) -> int | None:
+    """Line of the first equation that takes what ``drawing`` gave: there the bits' being zeros starts to matter."""
+    for equation in jaxpr.eqns:
+        if any(var is given for var in equation.invars for given in drawing.outvars):
+            return first_line(equation.source_info)
+    return None
 
 
 def _inner_names(equation: Any, sub: Any, names: dict[int, str]) -> dict[int, str]:
