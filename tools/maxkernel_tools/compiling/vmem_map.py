@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-_DATA = re.compile(r"const\s+DATA\s*=\s*(\{.*?\n\s*\});?\s*\n", re.DOTALL)
+_DATA = re.compile(r"const\s+DATA\s*=\s*(?=\{)")
 _PATTERN: Final = "*vmem_report.html*"
 _WINDOW = re.compile(r"(input|output) window allocation for operator (?:input|output) (\d+)")
 _TOP_LEVEL = "<top-inlining-caller>"
@@ -60,7 +60,7 @@ def read_vmem_map(dump_dir: Path | None) -> VmemMap | None:
         raw = pages[-1].read_bytes()
         text = gzip.decompress(raw).decode("utf-8", "replace") if pages[-1].suffix == ".gz" else raw.decode()
         match = _DATA.search(text)
-        return None if match is None else _parse(json.loads(match.group(1)))
+        return None if match is None else _parse(json.JSONDecoder().raw_decode(text, match.end())[0])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

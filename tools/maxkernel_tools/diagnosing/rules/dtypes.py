@@ -59,8 +59,14 @@ def wide_types(evidence: Evidence) -> Draft | None:
         FindingCode.INT64_UNSUPPORTED,
         f"The kernel uses {what}; TPU kernels have no 64-bit types: {shorten(words.gist, 120)}.",
         "Use 32-bit types inside the kernel: convert before the pallas_call, and back after it.",
-        line=evidence.body_line or switched or evidence.line,
+        line=evidence.body_line or _first_load(evidence) or switched or evidence.line,
     )
+
+
+def _first_load(evidence: Evidence) -> int | None:
+    """Where the body first reads a reference: the nearest a refused operand has to a line of its own."""
+    lines: dict[str, int] = dict((evidence.call or {}).get("primitive_lines", {}))
+    return lines.get("get")
 
 
 def _operand_dtypes(evidence: Evidence) -> set[str]:

@@ -1,0 +1,14 @@
+# INPUTS f32[128,256] f32[256,128]
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(a_ref, b_ref, o_ref):
+    o_ref[...] = jnp.dot(a_ref[...], b_ref[...], preferred_element_type=jnp.float32)  # EXPECT default-matmul-precision
+
+
+def workload(a, b):
+    return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((128, 128), jnp.float32))(a, b)

@@ -1,0 +1,14 @@
+# INPUTS f32[8,256]
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(x_ref, o_ref):
+    o_ref[...] = x_ref[...].reshape(2048)
+
+
+def workload(x):
+    return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((2048,), x.dtype))(x)
