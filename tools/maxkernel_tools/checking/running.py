@@ -14,7 +14,7 @@ from maxkernel_tools.checking.comparing import Comparison, compare
 from maxkernel_tools.checking.explaining import Judged, calls_of
 from maxkernel_tools.checking.planning import Question
 from maxkernel_tools.context import CallContext, KernelCall
-from maxkernel_tools.errors import MachineryError, MisuseError
+from maxkernel_tools.errors import MachineryError, MaxKernelError, MisuseError
 from maxkernel_tools.records.kernels import KernelSource
 from maxkernel_tools.records.targets import Target
 from maxkernel_tools.runtime import (
@@ -115,14 +115,22 @@ def _key(question: Question) -> tuple[str, int, float]:
 
 async def _gather(call: KernelCall, wanted: dict[Any, Question], into: dict[Any, Any], context: CallContext) -> None:
     limiter = anyio.CapacityLimiter(_AT_ONCE)
+    failures: list[MaxKernelError] = []
 
     async def one(key: Any, question: Question) -> None:
         async with limiter:
-            into[key] = await _truth(call, question, context)
+            if failures:
+                return
+            try:
+                into[key] = await _truth(call, question, context)
+            except MaxKernelError as failure:  # raised below: out of the task group it would come wrapped
+                failures.append(failure)
 
     async with anyio.create_task_group() as group:
         for key, question in wanted.items():
             group.start_soon(one, key, question)
+    if failures:
+        raise failures[0]
 
 
 async def _truth(call: KernelCall, question: Question, context: CallContext) -> ReferenceReply:
