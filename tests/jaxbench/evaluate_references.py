@@ -1,8 +1,8 @@
 """Run references in a process of its own, on the CPU, and keep inputs and outputs as float64 for the tests to compare.
 
-Usage: ``python evaluate_references.py CASES OUT``. CASES is JSON: a list of {key, file, dims, dtype, draw}; OUT is the
-npz to write, with ``<key>/in<i>``, ``<key>/out`` and ``<key>/dtype`` for each case. ``draw`` is ``hardened`` (seed 0),
-``classic`` or ``original``.
+Usage: ``python evaluate_references.py CASES OUT``. CASES is JSON: a list of {key, file, dims, dtype, draw, run}; OUT is
+the npz to write, with ``<key>/in<i>`` and, where ``run`` is true, ``<key>/out`` and ``<key>/dtype``. ``draw`` is
+``hardened`` (seed 0), ``classic`` or ``original``.
 """
 
 from __future__ import annotations
