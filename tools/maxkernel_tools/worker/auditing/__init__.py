@@ -13,7 +13,7 @@ import sys
 import traceback
 from typing import Any
 
-from maxkernel_tools.worker.auditing.examination import Examination, Subject, examine
+from maxkernel_tools.worker.auditing.examination import Subject, answer
 from maxkernel_tools.worker.walls import kernel
 
 
@@ -26,12 +26,8 @@ def main(arguments: list[str]) -> None:  # noqa: ARG001 - the signature every se
         request = json.loads(line)
         reply: dict[str, Any]
         try:
-            reply = _as_reply(examine(Subject.model_validate(request)))
+            reply = answer(Subject.model_validate(request)).model_dump(mode="json")
         except Exception:  # noqa: BLE001 - the service's outermost boundary; the reply carries the traceback
             reply = {"error": traceback.format_exc()}
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
-
-
-def _as_reply(examination: Examination) -> dict[str, Any]:
-    return examination.model_dump(mode="json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +27,8 @@ class Subject(Record):
 
     Attributes:
         folder: the task's folder.
-        mode: ``hardened``, ``classic`` (the fixed published version) or ``original`` (the first published one).
+        mode: ``hardened``, or ``classic``: the fixed published version.
+        original: in classic mode, examine the first published version as well.
         seed: of the hardened draw; another draw is made from the next one.
         wide: precision of the oracle.
         only: examine these solutions only; empty for all.
@@ -39,7 +40,8 @@ class Subject(Record):
     facts: TaskFacts
     dims: dict[str, int]
     dtype: str
-    mode: Literal["hardened", "classic", "original"]
+    mode: Literal["hardened", "classic"]
+    original: bool = False
     seed: int = 0
     wide: Literal["f64", "f32"] = "f64"
     only: tuple[str, ...] = ()
@@ -64,13 +66,30 @@ class Examination(Record):
     wall_ms: int
 
 
-def examine(subject: Subject) -> Examination:
-    """Draw inputs, compute what is right, and try everything that is not."""
-    started = time.monotonic()
+class Answer(Record):
+    """What a request is answered with. ``original`` is there in classic mode, where the first version was asked for."""
+
+    examination: Examination
+    original: Examination | None = None
+
+
+def answer(subject: Subject) -> Answer:
+    """Examine a task; in classic mode the original version too, from the same draw as far as it is the same."""
     names = _names(Path(subject.folder) / "reference.py")
+    workload = jax.jit(names["workload"])
     inputs, other = _draws(subject, names)
-    workload: Callable[..., Any] = jax.jit(names["workload"])
-    right = _run(workload, inputs)
+    found = _examine(subject, workload, inputs, other)
+    if subject.mode == "hardened" or not subject.original:
+        return Answer(examination=found)
+    first = subject.model_copy(update={"substitutes": "none"})
+    return Answer(examination=found, original=_examine(first, workload, _original(subject, names, inputs), None))
+
+
+def _examine(subject: Subject, workload: Callable[..., Any], inputs: Outputs, other: Outputs | None) -> Examination:
+    """Compute what is right for ``inputs``, and try everything that is not."""
+    started = time.monotonic()
+    placed = tuple(jax.device_put(array) for array in inputs)  # once: a copy for each trial would cost more than it
+    right = _run(workload, placed)
     oracle = _widened(workload, inputs, subject.wide)
     judge = _Judge(subject, right, oracle)
     stale = None if other is None else _run(workload, other)
@@ -79,7 +98,7 @@ def examine(subject: Subject) -> Examination:
         for name, changes in substituted_inputs(subject.facts, inputs, other):
             costly = subject.substitutes == "zeros" and name.endswith("=other")
             if judge.wants(name) and not costly:
-                changed = tuple(changes.get(index, array) for index, array in enumerate(inputs))
+                changed = tuple(changes.get(index, array) for index, array in enumerate(placed))
                 tried.append(judge.judge(name, _run(workload, changed)))
     tried += [judge.judge(name, outputs) for name, outputs in _shortcuts(subject, inputs, right) if judge.wants(name)]
     inside = _widened(workload, inputs, "f32") if subject.wide == "f64" else oracle
@@ -141,18 +160,36 @@ def _names(path: Path) -> dict[str, Any]:
 
 
 def _draws(subject: Subject, names: dict[str, Any]) -> tuple[Outputs, Outputs | None]:
-    long = DTYPES[subject.dtype][0]
-    dtype = np.dtype(getattr(ml_dtypes, long, long))
-    dims = dict(subject.dims)
-    if subject.mode != "hardened":
-        return tuple(names["create_classic_inputs"](dims, dtype, original=subject.mode == "original")), None
+    dtype, dims = _dtype(subject), dict(subject.dims)
+    if subject.mode == "classic":
+        return tuple(names["create_classic_inputs"](dims, dtype)), None
     one, two = (
         tuple(names["create_inputs"](np.random.default_rng(subject.seed + step), dims, dtype)) for step in (0, 1)
     )
     return one, two
 
 
-def _run(workload: Callable[..., Any], inputs: Outputs) -> Outputs:
+def _dtype(subject: Subject) -> np.dtype[Any]:
+    long = DTYPES[subject.dtype][0]
+    return np.dtype(getattr(ml_dtypes, long, long))
+
+
+def _original(subject: Subject, names: dict[str, Any], inputs: Outputs) -> Outputs:
+    """Return the inputs of the first published version.
+
+    Where at a small size that version differs from the fixed one only by zeros, zeros are put into the draw at hand:
+    drawing is most of the cost.
+    """
+    draw, dtype = names["create_classic_inputs"], _dtype(subject)
+    small = dict(subject.facts.small_shapes[-1].dims)
+    fixed, first = (tuple(draw(small, dtype, original=original)) for original in (False, True))
+    same = [np.array_equal(one, two) for one, two in zip(fixed, first, strict=True)]
+    if all(equal or not array.any() for equal, array in zip(same, first, strict=True)):
+        return tuple(array if equal else np.zeros_like(array) for equal, array in zip(same, inputs, strict=True))
+    return tuple(draw(dict(subject.dims), dtype, original=True))
+
+
+def _run(workload: Callable[..., Any], inputs: Sequence[Any]) -> Outputs:
     return tuple(np.asarray(leaf) for leaf in jax.tree.leaves(workload(*inputs)))
 
 
