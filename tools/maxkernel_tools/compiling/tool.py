@@ -104,6 +104,7 @@ async def compile_kernel(
             params=call.params,
             targets=targets,
             timeout_s=TRACE_TIMEOUT_S,
+            toolchain=chosen.toolchain,
         )
     )
     traced = _Traced(call, reply, silent_findings(call.kernel, reply.facts), context, chosen)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from maxkernel_tools.chips import chip
 from maxkernel_tools.diagnosing.endings import blowup, child_failure, compiler_crash
 from maxkernel_tools.diagnosing.evidence import Draft, Evidence, finish
 from maxkernel_tools.diagnosing.rules import classify
 from maxkernel_tools.diagnosing.rules.memory import vmem_draft
+from maxkernel_tools.diagnosing.windows import largest_temporary
+from maxkernel_tools.diagnosing.wording import mib
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.kernels import KernelSource
 from maxkernel_tools.records.targets import Target
@@ -62,12 +65,34 @@ def diagnose_compile(
     evidence = Evidence(kernel=kernel, error=error, facts=facts, target=target)
     grown = blowup(reply.error, reply.child)
     if grown is not None:
-        line = largest_body_line(facts)
-        placed = Draft(grown.code, grown.message, grown.hint, line=line, stage=grown.stage)
-        return (finish(placed, kernel, Stage.COMPILE, target),)
+        return _too_much(kernel, grown, evidence)
     if reply.child.ending in ("crashed", "exited") or (reply.error is None and reply.crash_log):
         return (finish(compiler_crash(evidence, reply.crash_log, reply.child), kernel, Stage.COMPILE, target),)
     return diagnose_error(kernel, error, facts, target)
+
+
+def _too_much(kernel: KernelSource, grown: Draft, evidence: Evidence) -> tuple[Finding, ...]:
+    """The compiler gave up; where the body's own values exceed VMEM, that is the likely end of it."""
+    target = evidence.target or Target.V6E
+    for call in evidence.calls:
+        temporary = largest_temporary(call)
+        limit = int(call.get("vmem_limit_bytes") or chip(target).scoped_vmem_bytes)
+        if temporary is None or int(temporary["bytes"]) < limit // 2:
+            continue
+        line = temporary.get("line")
+        likely = Draft(
+            FindingCode.VMEM_OOM,
+            f"Likely, though the compiler did not get as far as saying so: the body computes {temporary['array']} "
+            f"({mib(temporary['bytes'])}) at this line, and {target.value} lets a kernel use {mib(limit)}.",
+            "Work on fewer rows at a time: add a grid axis (or lax.fori_loop) over the rows of this value, for "
+            "example 128 per step.",
+            line=line,
+            severity=Severity.WARNING,
+        )
+        placed = Draft(grown.code, grown.message, likely.hint, line=line, stage=grown.stage)
+        return tuple(finish(draft, kernel, Stage.COMPILE, target) for draft in (placed, likely))
+    placed = Draft(grown.code, grown.message, grown.hint, line=largest_body_line(evidence.facts), stage=grown.stage)
+    return (finish(placed, kernel, Stage.COMPILE, target),)
 
 
 def largest_body_line(facts: Mapping[str, Any]) -> int | None:
