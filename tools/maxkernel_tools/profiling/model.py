@@ -15,6 +15,7 @@ from maxkernel_tools.chips import Chip, chip
 from maxkernel_tools.profiling.aliases import deduplicated
 from maxkernel_tools.profiling.bounds import bound_of
 from maxkernel_tools.profiling.intervals import interval
+from maxkernel_tools.profiling.parts import region_times
 from maxkernel_tools.profiling.traffic import operand_traffic
 from maxkernel_tools.profiling.units import UnitTally, tally
 from maxkernel_tools.records.profiles import SideProfile
@@ -85,7 +86,7 @@ def analyse(dump_dir: Path, hlo_text: str, facts: Mapping[str, Any], target: Tar
     vmem = {name: vmem_allocations(folder.text(name, "post_ra")) for name in tallies if folder.has(name, "post_ra")}
     profile = _profile(hardware, module, run, tallies, facts)
     held = max((sum(one.nbytes for one in items) for items in vmem.values()), default=None)
-    profile = profile.model_copy(update={"vmem_bytes": held})
+    profile = profile.model_copy(update={"vmem_bytes": held, "regions": _regions(program, run, tallies, hardware)})
     return Estimate(profile, program, run, module, tallies, vmem)
 
 
@@ -133,6 +134,16 @@ def _profile(
         vmem_limit_bytes=max(limits) if limits else hardware.scoped_vmem_bytes,
         notes=tuple(notes),
     )
+
+
+def _regions(program: Program, run: ProgramRun, tallies: dict[str, UnitTally], hardware: Chip) -> tuple[PartTime, ...]:
+    """Stretches of the op that takes longest."""
+    hottest = max((op for op in run.ops.values() if op.run), key=lambda op: op.cycles, default=None)
+    made = tallies.get(hottest.schedule or "") if hottest else None
+    if hottest is None or hottest.run is None or hottest.schedule is None or made is None:
+        return ()
+    listing = program.listings[hottest.schedule]
+    return region_times(hottest.name, listing, hottest.run, made, 1e6 / hardware.clock_hz)
 
 
 def _hoped_bytes(module: HloModule, run: ProgramRun) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from typing import Literal
 
+from maxkernel_tools.chips import chip
 from maxkernel_tools.context import CallContext, KernelCall
 from maxkernel_tools.profiling.advice import advise
 from maxkernel_tools.profiling.comparison import speedup
+from maxkernel_tools.profiling.model import Estimate
+from maxkernel_tools.profiling.plots import roofline_svg, unit_use_svg, vmem_svg
 from maxkernel_tools.profiling.sides import Side, build_side
 from maxkernel_tools.records.findings import Finding, Severity
 from maxkernel_tools.records.profiles import ProfileResult, SideProfile
@@ -112,4 +115,24 @@ async def _artifacts(side: Side, target: Target, context: CallContext) -> tuple[
     if hottest is not None and hottest.schedule:
         text = made.program.folder.text(hottest.schedule, "final_bundles")[:_SCHEDULE_ARTIFACT_BYTES]
         kept.append(await context.artifacts.put(f"schedule-{target.value}-{hottest.schedule}.txt", "schedule", text))
+    for name, text in _plots(made, target).items():
+        kept.append(await context.artifacts.put(name, "plot", text))
     return tuple(kept)
+
+
+def _plots(made: Estimate, target: Target) -> dict[str, str]:
+    """Return the plots of the op that takes longest, by file name."""
+    hardware = chip(target)
+    plots: dict[str, str] = {}
+    roofline = roofline_svg(made.profile, hardware)
+    if roofline is not None:
+        plots[f"roofline-{target.value}.svg"] = roofline
+    hottest = max(made.run.ops.values(), key=lambda op: op.cycles, default=None)
+    tally = made.tallies.get(hottest.schedule or "") if hottest else None
+    if hottest is not None and tally is not None:
+        plots[f"unit-use-{target.value}.svg"] = unit_use_svg(hottest.name, tally)
+        held = made.vmem.get(hottest.schedule or "", ())
+        limit = made.profile.vmem_limit_bytes or hardware.scoped_vmem_bytes
+        if held:
+            plots[f"vmem-{target.value}.svg"] = vmem_svg(hottest.name, held, hardware, limit)
+    return plots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -86,6 +87,19 @@ def bundle_weights(run: Run, bundles: int) -> np.ndarray[tuple[int], np.dtype[np
     return np.cumsum(edges[:-1])
 
 
+def _by_unit(slots: dict[str, float], use: Utilization) -> dict[str, float]:
+    return {
+        name: max((slots.get(column, 0.0) / max(1, use.capacity.get(column, 1)) for column in columns), default=0.0)
+        for name, columns in _COLUMNS.items()
+    }
+
+
+def busy_cycles(used: np.ndarray[Any, np.dtype[np.int64]], use: Utilization, count: float) -> dict[str, float]:
+    """Return cycles each unit needs for ``count`` runs of the bundles ``used``."""
+    totals = used.sum(axis=0) * count
+    return _by_unit({unit: float(total) for unit, total in zip(use.units, totals, strict=True)}, use)
+
+
 def tally(program: Program, schedule: str, run: ProgramRun, hardware: Chip) -> UnitTally | None:
     """Weigh the utilisation dump of ``schedule`` by its run; None where there is none to be read."""
     folder = program.folder
@@ -98,10 +112,7 @@ def tally(program: Program, schedule: str, run: ProgramRun, hardware: Chip) -> U
         return None
     weights = bundle_weights(op.run, len(use.used))
     slots = use.weighted(weights)
-    busy = {
-        name: max((slots.get(column, 0.0) / max(1, use.capacity.get(column, 1)) for column in columns), default=0.0)
-        for name, columns in _COLUMNS.items()
-    }
+    busy = _by_unit(slots, use)
     streamed = sum(
         weights[bundle] * number * _stream_cycles(kind, hardware)
         for bundle, kind, number in program.listings[schedule].matmuls

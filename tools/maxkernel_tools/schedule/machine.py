@@ -256,7 +256,9 @@ class _Core:
         flag = values[3] if len(values) > 3 else None
         steps = values[6] if len(values) > 6 else None
         pieces = max(1.0, size / (steps * STEP_GRANULES)) if steps else 1.0
-        self._clock.start((self.scope, flag), size, moved, step.direction, pieces)
+        # Only the top level, which calls others, starts copies that run behind them.
+        background = self._call is not None
+        self._clock.start((self.scope, flag), size, moved, step.direction, pieces, background=background)
         count, total = run.transfers.get(step.bundle, (0.0, 0.0))
         run.transfers[step.bundle] = (count + 1, total + moved)
         run.read_bytes += moved * (step.direction in {"read", "copy"})
