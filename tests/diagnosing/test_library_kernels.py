@@ -31,7 +31,7 @@ KERNELS = {
     "grouped matmul": (
         (
             f"import jax.numpy as jnp\nfrom {OPS}.megablox.gmm import gmm\n\n\n"
-            "def workload(left, right, sizes):\n    return gmm(left, right, sizes, preferred_element_type=jnp.float32)\n"
+            "def workload(left, right, sizes):\n    return gmm(left, right, sizes, jnp.float32)\n"
         ),
         ["bf16[1024,512]", "bf16[8,512,256]", "s32[8]"],
     ),
