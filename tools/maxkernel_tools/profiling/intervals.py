@@ -13,6 +13,8 @@ BASE = 0.05
 _UNCALIBRATED = 0.15
 _HOT_MXU = 0.20
 _HOT_FROM = 0.93
+_RANDOM_DATA = 0.06
+_SCATTERED = 0.12
 _MISSING = 0.10
 _BRANCHES = 0.30
 _LOOPS = 4.0
@@ -27,15 +29,20 @@ def interval(
     """Return (low, high) in µs.
 
     Reasons to widen: a chip no constant was calibrated on; an MXU nearly always busy (published kernels ran up to 20 %
-    slower than such schedules); ops without a schedule; branches on data, loops on data most of all (they are run
-    once); extrapolation; very short programs, where fixed costs decide; an argument whose prefetch by the previous
-    program may not have happened.
+    slower than such schedules) or busy at all with random data (most published times are of zeros, others are some 5 %
+    longer than their schedule); transfers in small pieces; ops without a schedule; branches on data, loops on data
+    most of all (they are run once); extrapolation; very short programs, where fixed costs decide; an argument whose
+    prefetch by the previous program may not have happened.
     """
     down = up = BASE
     if hardware.target is not Target.V6E:
         down, up = down + _UNCALIBRATED, up + _UNCALIBRATED
     if units.mxu > _HOT_FROM:
         up += _HOT_MXU
+    up += _RANDOM_DATA * units.mxu
+    if run.hbm_bytes:
+        scattered = sum(op.run.scattered_bytes * op.calls for op in run.ops.values() if op.run)
+        up += _SCATTERED * min(1.0, scattered / run.hbm_bytes)
     if run.missing:
         up += _MISSING
     ran = [op.run for op in run.ops.values() if op.run]

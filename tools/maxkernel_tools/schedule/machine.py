@@ -23,6 +23,9 @@ GRANULE_BYTES = 32
 STEP_GRANULES = 16
 """Granules in one of the steps of which ``steps_per_stride`` make a contiguous piece (512 bytes)."""
 
+SMALL_PIECE_BYTES = 2048
+"""One tile: transfers in pieces of this size reach less bandwidth than the model's constants say."""
+
 STEP_BUDGET = 250_000
 """Scalar instructions run before the rest is extrapolated: about half a second."""
 
@@ -35,6 +38,7 @@ class Run:
         cycles: from the first bundle to the last, waits included; ``issue_cycles`` without waits.
         counts: how often bundles ``first`` to before ``stop`` issued.
         read_bytes, write_bytes, local_bytes: moved from HBM, to HBM, within the core.
+        scattered_bytes: moved over HBM in contiguous pieces of at most ``SMALL_PIECE_BYTES``.
         transfers: per DMA instruction (bundle): number of starts and bytes.
         waits: per wait instruction (bundle): cycles stalled.
         unknown_branches: bundles of branches on data (forward: not taken; backward: by the known trip count).
@@ -49,6 +53,7 @@ class Run:
     read_bytes: float = 0.0
     write_bytes: float = 0.0
     local_bytes: float = 0.0
+    scattered_bytes: float = 0.0
     transfers: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
     waits: dict[int, float] = field(default_factory=lambda: defaultdict[int, float](float))
     unknown_branches: set[int] = field(default_factory=set[int])
@@ -128,6 +133,7 @@ def _extrapolate(run: Run, clockwork: Clockwork, passes: list[float], expected_t
     run.read_bytes *= factor
     run.write_bytes *= factor
     run.local_bytes *= factor
+    run.scattered_bytes *= factor
     for key in run.counts:
         run.counts[key] *= factor
     for key in run.waits:
@@ -264,3 +270,5 @@ class _Core:
         run.read_bytes += moved * (step.direction in {"read", "copy"})
         run.write_bytes += moved * (step.direction in {"write", "copy"})
         run.local_bytes += moved * (step.direction == "local")
+        if step.direction != "local" and moved <= pieces * SMALL_PIECE_BYTES:
+            run.scattered_bytes += moved
