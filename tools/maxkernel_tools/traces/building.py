@@ -139,9 +139,9 @@ def build_core(core: CoreEvents, clock: Clock, device: Device) -> tuple[list[Mod
             run.first = start if run.first is None else run.first
             run.last = max(run.last, start + length)
         per_module.setdefault(key, []).append((start, length))
-        one = gathered.get((*key, event.name))
+        one = gathered.get((key[0], key[1], event.name))
         if one is None:
-            one = gathered[(*key, event.name)] = _Gathered(facts, [], [], [], [])
+            one = gathered[key[0], key[1], event.name] = _Gathered(facts, [], [], [], [])
         one.starts.append(start)
         one.runs.append(run.index if run else 0)
         one.own.append(mine)

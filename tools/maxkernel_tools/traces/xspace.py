@@ -178,11 +178,8 @@ def _describe() -> descriptor_pb2.FileDescriptorProto:
 def message_classes() -> Mapping[str, type[message.Message]]:
     """Return the message classes by name (``XSpace``, ``XPlane``, ...), from a pool of their own."""
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(_describe())  # type: ignore[no-untyped-call]
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))  # type: ignore[no-untyped-call]
-        for name in _FIELDS
-    }
+    pool.Add(_describe())
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _FIELDS}
 
 
 def read_space(path: Path) -> Space:
