@@ -98,7 +98,10 @@ def constant_value(value: Any) -> Any:
 
 
 def apply(eqn: Any, values: Sequence[Any]) -> list[Any]:
-    """Apply one equation to scalars or grids of scalars; unknown where it is not index arithmetic."""
+    """Apply one equation to scalars, grids of scalars, or arrays of one value; unknown beyond index arithmetic.
+
+    An array all of whose elements are alike is held as that one value: what follows elementwise stays alike.
+    """
     name = eqn.primitive.name
     unknown = [UNKNOWN] * len(eqn.outvars)
     if name in _BOUNDED and any(value is UNKNOWN for value in values):
@@ -106,8 +109,6 @@ def apply(eqn: Any, values: Sequence[Any]) -> list[Any]:
     if name == "select_n" and values[0] is not UNKNOWN and np.ndim(values[0]) == 0:
         return [values[1 + int(values[0])]]
     if any(value is UNKNOWN for value in values):
-        return unknown
-    if eqn.outvars and getattr(eqn.outvars[0].aval, "shape", ()) != ():
         return unknown
     if name == "convert_element_type":
         return [_convert(values[0], eqn.params["new_dtype"])]

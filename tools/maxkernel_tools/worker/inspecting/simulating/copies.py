@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxkernel_tools.worker.inspecting.evaluating import UNKNOWN
-from maxkernel_tools.worker.inspecting.simulating.memory import Copy, Ref
+from maxkernel_tools.worker.inspecting.simulating.memory import Copy, Garbage, Ref
 from maxkernel_tools.worker.inspecting.simulating.regions import Box, elements
 from maxkernel_tools.worker.inspecting.simulating.views import Region
 
@@ -33,7 +33,7 @@ class Copies:
             return
         machine = self._machine
         if from_ref is not None and from_region is not None:
-            machine.reads(from_ref, from_region)
+            machine.keeps(machine.reads(from_ref, from_region))
         if to_ref is not None and to_region is not None:
             self._check_destination(to_ref, to_region)
         machine.memory.copies.append(
@@ -85,7 +85,7 @@ class Copies:
         held = self._machine.read(env, ref)
         if not isinstance(held, Ref):
             return
-        value = self._machine.read(env, amount)
+        value = self._amount(amount, env)
         region = self._machine.region(held, transforms, env)
         if any(item is not None for item in elsewhere) or value is UNKNOWN or not region.known:
             held.maybe = True
@@ -98,7 +98,7 @@ class Copies:
         held = self._machine.read(env, ref)
         if not isinstance(held, Ref):
             return
-        value = self._machine.read(env, amount)
+        value = self._amount(amount, env)
         region = self._machine.region(held, transforms, env)
         if value is UNKNOWN or not region.known or held.maybe:
             held.maybe = True
@@ -114,6 +114,10 @@ class Copies:
                 wanted=int(value),
             )
         held.counts[region.box] = max(count - int(value), 0)
+
+    def _amount(self, atom: Any, env: Env) -> Any:
+        value = self._machine.read(env, atom)
+        return UNKNOWN if isinstance(value, Garbage) else value
 
     def _check_destination(self, ref: Ref, region: Region) -> None:
         machine = self._machine

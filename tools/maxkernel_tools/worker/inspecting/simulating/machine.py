@@ -14,7 +14,7 @@ from maxkernel_tools.worker.inspecting.evaluating import UNKNOWN, apply, constan
 from maxkernel_tools.worker.inspecting.lines import Place
 from maxkernel_tools.worker.inspecting.simulating.absorbing import absorb
 from maxkernel_tools.worker.inspecting.simulating.copies import Copies
-from maxkernel_tools.worker.inspecting.simulating.memory import Coords, Memory, Ref
+from maxkernel_tools.worker.inspecting.simulating.memory import Coords, Garbage, Memory, Ref
 from maxkernel_tools.worker.inspecting.simulating.regions import clip, is_empty
 from maxkernel_tools.worker.inspecting.simulating.views import Region, resolve
 from maxkernel_tools.worker.inspecting.walking import (
@@ -114,26 +114,31 @@ class Machine:
         def scalar(value: Any) -> Any:
             if isinstance(value, int | np.integer):
                 return int(value)
-            return self.read(env, value) if isinstance(value, core.Literal | core.Var) else UNKNOWN
+            return _number(self.read(env, value)) if isinstance(value, core.Literal | core.Var) else UNKNOWN
 
         return resolve(ref.shape, transforms, scalar)
 
-    def reads(self, ref: Ref, region: Region) -> None:
-        """Note what a read of ``region`` gives away."""
+    def reads(self, ref: Ref, region: Region) -> Any:
+        """Note what a read of ``region`` gives away, and return what it reads: UNKNOWN data, or garbage."""
         self._bounds(ref, region, "out-of-bounds-read")
         copy = self.memory.landing_in(ref, region)
         if copy is not None:
             started = None if copy.place is None else copy.place.line
             self.memory.observe("read-before-wait", self.place(), ref, started_line=started)
-            return
+            return UNKNOWN
         if not region.known or not region.exact or is_empty(clip(region.box, ref.shape)):
-            return
+            return UNKNOWN
         missing = ref.uncovered(region.box)
         if missing:
-            self.memory.observe("uninitialized-read", self.place(), ref, missing=_spans(missing[0]))
-            return
+            return Garbage(ref, self.place(), missing[0])
         if self.parallel and ref.kind in ("out", "scratch"):
             self._crossing(ref, region)
+        return UNKNOWN
+
+    def keeps(self, value: Any) -> None:
+        """Note that a value is stored or decides something: garbage must not."""
+        if isinstance(value, Garbage):
+            self.memory.observe("uninitialized-read", value.place, value.ref, missing=_spans(value.missing))
 
     def writes(self, ref: Ref, region: Region) -> None:
         """Record a write and note what it disturbs."""
@@ -176,19 +181,22 @@ class Machine:
         ref = self.read(env, eqn.invars[0])
         env[eqn.outvars[0]] = UNKNOWN
         if isinstance(ref, Ref):
-            self.reads(ref, self.region(ref, eqn.params["tree"].unflatten(eqn.invars[1:]), env))
+            region = self.region(ref, eqn.params["tree"].unflatten(eqn.invars[1:]), env)
+            env[eqn.outvars[0]] = self.reads(ref, region)
 
     def _swap(self, eqn: Any, env: Env) -> None:
         ref = self.read(env, eqn.invars[0])
         env[eqn.outvars[0]] = UNKNOWN
         if isinstance(ref, Ref):
+            self.keeps(self.read(env, eqn.invars[1]))
             self.writes(ref, self.region(ref, eqn.params["tree"].unflatten(eqn.invars[2:]), env))
 
     def _addupdate(self, eqn: Any, env: Env) -> None:
         ref = self.read(env, eqn.invars[0])
         if isinstance(ref, Ref):
             region = self.region(ref, eqn.params["tree"].unflatten(eqn.invars[2:]), env)
-            self.reads(ref, region)
+            self.keeps(self.reads(ref, region))
+            self.keeps(self.read(env, eqn.invars[1]))
             self.writes(ref, region)
 
     def _masked_load(self, eqn: Any, env: Env) -> None:
@@ -196,14 +204,16 @@ class Machine:
         env[eqn.outvars[0]] = UNKNOWN
         held = self.read(env, ref)
         if isinstance(held, Ref) and mask is None:
-            self.reads(held, self.region(held, transforms, env))
+            env[eqn.outvars[0]] = self.reads(held, self.region(held, transforms, env))
 
     def _masked_swap(self, eqn: Any, env: Env) -> None:
-        ref, transforms, _, mask = eqn.params["args_tree"].unflatten(eqn.invars)
+        ref, transforms, value, mask = eqn.params["args_tree"].unflatten(eqn.invars)
         env[eqn.outvars[0]] = UNKNOWN
         held = self.read(env, ref)
         if not isinstance(held, Ref):
             return
+        if mask is None:
+            self.keeps(self.read(env, value))
         region = self.region(held, transforms, env)
         self.writes(held, region if mask is None else Region(region.box, exact=False, known=False))
 
@@ -222,12 +232,13 @@ class Machine:
         return known and any(isinstance(self.read(env, atom), Ref) for atom in eqn.invars)
 
     def _plain(self, eqn: Any, env: Env) -> None:
-        if len(eqn.outvars) == 1 and getattr(eqn.outvars[0].aval, "shape", ()) != ():
-            env[eqn.outvars[0]] = UNKNOWN
-            return
         values = [self.read(env, atom) for atom in eqn.invars]
         if any(isinstance(value, Ref) for value in values):
             env.update(dict.fromkeys(eqn.outvars, UNKNOWN))
+            return
+        spoilt = next((value for value in values if isinstance(value, Garbage)), None)
+        if spoilt is not None:
+            env.update(dict.fromkeys(eqn.outvars, _spoilt(eqn, values, spoilt)))
             return
         env.update(zip(eqn.outvars, apply(eqn, values), strict=True))
 
@@ -249,7 +260,8 @@ class Machine:
     def _cond(self, eqn: Any, env: Env) -> None:
         which, *values = [self.read(env, atom) for atom in eqn.invars]
         branches = eqn.params["branches"]
-        if which is UNKNOWN or isinstance(which, Ref):
+        self.keeps(which)
+        if which is UNKNOWN or isinstance(which, Ref | Garbage):
             self.absorb(eqn, env)
             return
         branch = branches[min(max(int(which), 0), len(branches) - 1)]
@@ -277,7 +289,12 @@ class Machine:
         test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
         carry = values[tests + fixed :]
         for _ in range(_MAX_LOOP):
-            going = evaluate(open_jaxpr(test), getattr(test, "consts", ()), [*values[:tests], *carry], self.step.ids)[0]
+            going = evaluate(
+                open_jaxpr(test),
+                getattr(test, "consts", ()),
+                [_number(value) for value in (*values[:tests], *carry)],
+                self.step.ids,
+            )[0]
             if going is UNKNOWN:
                 break
             if not bool(going):
@@ -296,6 +313,24 @@ class Machine:
             local[variable] = new_ref(f"scoped{position}", str(given), "local", variable.aval)
         self.run(inner, local)
         env.update(zip(eqn.outvars, [self.read(local, atom) for atom in inner.outvars], strict=True))
+
+
+def _number(value: Any) -> Any:
+    return UNKNOWN if isinstance(value, Ref | Garbage) else value
+
+
+def _spoilt(eqn: Any, values: list[Any], spoilt: Garbage) -> Any:
+    """What comes of an equation one of whose inputs is garbage: a choice may leave it out."""
+    if eqn.primitive.name != "select_n":
+        return spoilt
+    which, *cases = values
+    if isinstance(which, Garbage):
+        return which
+    if which is not UNKNOWN and np.ndim(which) == 0:
+        return cases[int(which)]
+    return next(
+        (case for case in cases if case is UNKNOWN), spoilt if all(isinstance(c, Garbage) for c in cases) else UNKNOWN
+    )
 
 
 def scan_split(eqn: Any) -> tuple[int, int]:

@@ -104,6 +104,18 @@ class Observation:
     detail: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Garbage:
+    """A value read from memory nothing was written to, or computed from one.
+
+    Reading it does no harm; storing it does. A choice that never takes it is the usual way to initialise in place.
+    """
+
+    ref: Ref
+    place: Place | None
+    missing: Box
+
+
 @dataclass
 class Memory:
     """Copies in flight and observations, over all references."""

@@ -1,0 +1,19 @@
+# INPUTS f32[64,128]
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(x_ref, o_ref, part_ref):
+    part_ref[0:32, :] = x_ref[0:32, :] * 2.0
+    both = part_ref[...]  # EXPECT uninitialized-read
+    o_ref[...] = both + x_ref[...]
+
+
+def workload(x):
+    return pl.pallas_call(
+        body,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        scratch_shapes=[pltpu.VMEM((64, 128), jnp.float32)],
+    )(x)
