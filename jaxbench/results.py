@@ -32,6 +32,8 @@ class ResultRow(Record):
         labels: names of the task's labels, joined by spaces; scores with labels are reported apart.
         subject: ``reference`` or ``kernel``.
         status: ``failed`` means the lab failed or the reference did not compile; it is tried again on resume.
+        lets_pass: in classic mode, what a wrong kernel could get away with on the published inputs and tolerance, as
+            the audit measured it.
         published_us: a published time for the same target, where it is comparable.
         task_sha256: hash of the task's files; a row of another hash is not resumed from.
     """
@@ -41,6 +43,7 @@ class ResultRow(Record):
     split: str
     mode: Mode = "hardened"
     labels: str = ""
+    lets_pass: str = ""
     subject: Literal["reference", "kernel"] = "reference"
     status: Literal["done", "failed"] = "done"
     target: str = ""

@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 
 from jaxbench import task_roots
-from jaxbench.audit.table import committed_table
 from jaxbench.cli import ANSWER_IS_NO, MACHINERY, MISUSE, OK
 from jaxbench.cli.labwork import base_row, chosen_target, lab_settings, with_profile
 from jaxbench.cli.printing import Advance, microseconds, print_json, print_lines, progress_bar
@@ -26,6 +25,12 @@ from maxkernel_tools.tasks import Task, TaskCatalog
 
 def evaluate(options: argparse.Namespace) -> int:
     """Grade a kernel: its verdict, and where it is right its time against the reference; 1 when it is not right."""
+    if options.mode != "hardened":
+        raise MisuseError(
+            "A verdict was asked for on published inputs.",
+            allowed="--mode hardened.",
+            action="See what published inputs let pass with `jaxbench show ID`; `run` and `audit` take classic.",
+        )
     kernel = Path(options.kernel).expanduser().resolve()
     if not kernel.is_file():
         raise MisuseError(f"{options.kernel} is not a file.", allowed="a Python file.", action="Name one.")
@@ -87,14 +92,12 @@ def _answer(row: ResultRow, tested: ToolResult, profiled: ToolResult | None, opt
         code = MACHINERY
     else:
         code = OK if row.verdict == "correct" else ANSWER_IS_NO
-    leaks = _classic_note(row)
     if options.json:
         print_json(
             {
                 "ok": code == OK,
                 "summary": tested.summary,
                 "row": row.model_dump(mode="json"),
-                "classic_lets_pass": leaks,
                 "test": tested.model_dump(mode="json"),
                 "profile": profiled.model_dump(mode="json") if profiled else None,
             }
@@ -107,8 +110,6 @@ def _answer(row: ResultRow, tested: ToolResult, profiled: ToolResult | None, opt
         print_lines(f"Published for the reference on {row.target}: {microseconds(row.published_us)}.")
     if row.labels:
         print_lines(f"The task is labelled {row.labels}: it is reported apart from the others.")
-    if leaks:
-        print_lines(f"With published inputs these would pass as well: {', '.join(leaks)}.")
     for finding in (*tested.findings, *(profiled.findings if profiled else ())):
         print_lines(_finding(finding))
     if row.run_id:
@@ -120,8 +121,3 @@ def _finding(finding: Finding) -> str:
     place = f"{finding.file or 'kernel.py'}:{finding.line}: " if finding.line else ""
     hint = f" → {finding.hint}" if finding.hint else ""
     return f"{finding.severity} {place}{finding.message} [{finding.code}]{hint}"
-
-
-def _classic_note(row: ResultRow) -> tuple[str, ...]:
-    audited = committed_table().get(row.task)
-    return audited.classic_passes if audited and row.mode == "classic" else ()

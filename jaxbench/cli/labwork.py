@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import structlog
+
+from jaxbench.audit.table import committed_table
 from jaxbench.results import ResultRow
 from maxkernel_lab.settings import Settings, load_settings
 from maxkernel_tools.chips import roofline_us
@@ -17,11 +21,17 @@ from maxkernel_tools.records.tasks import PublishedTime
 from maxkernel_tools.tasks import Task, flops, hbm_bytes
 
 DEFAULT_OUTPUT: Final = "jaxbench-results"
+_PLAIN: Final = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
 
 
 def lab_settings(options: argparse.Namespace, extra_roots: Sequence[Path] = ()) -> Settings:
     """Return the lab's settings; folders a person names on the command line may be read."""
-    return load_settings(flags={"home": options.home}, extra_roots=extra_roots)
+    settings = load_settings(flags={"home": options.home}, extra_roots=extra_roots)
+    structlog.configure(
+        processors=[structlog.processors.add_log_level, *_PLAIN],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    return settings
 
 
 def chosen_target(options: argparse.Namespace, settings: Settings) -> Target:
@@ -43,6 +53,7 @@ def base_row(task: Task, target: Target, options: argparse.Namespace) -> ResultR
         split=facts.split,
         mode=options.mode,
         labels=" ".join(label.name for label in facts.labels),
+        lets_pass=", ".join(classic_passes(task)) if options.mode == "classic" else "",
         target=target.value,
         flops=work,
         hbm_bytes=moved,
@@ -51,6 +62,12 @@ def base_row(task: Task, target: Target, options: argparse.Namespace) -> ResultR
         published_source=published.source if published else "",
         task_sha256=task.sha256,
     )
+
+
+def classic_passes(task: Task) -> tuple[str, ...]:
+    """Return what the committed audit says published inputs and tolerance let pass."""
+    audited = committed_table().get(task.facts.id)
+    return audited.classic_passes if audited else ()
 
 
 def comparable_time(task: Task, target: Target) -> PublishedTime | None:

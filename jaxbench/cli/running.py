@@ -92,6 +92,8 @@ def _answer(rows: list[ResultRow], folder: Path, options: argparse.Namespace, *,
     said = {"schedule-model": "estimated by the schedule model, not measured", "device": "measured on the device"}
     how = "; ".join(said.get(source, source) for source in sources) or "none"
     summary = f"{len(rows) - len(failed)} of {len(rows)} references timed on {rows[0].target if rows else '?'}: {how}."
+    if options.mode == "classic":
+        summary += " Inputs as published: the column lets_pass says what a wrong kernel could get away with on them."
     if resumed:
         summary += f" {resumed} were done already."
     code = (MACHINERY if len(failed) == len(rows) else ANSWER_IS_NO) if failed else OK

@@ -89,6 +89,7 @@ def test_show_tells_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "8p", "--target", "v99"], "v6e"),
         (["score", "absent.json"], "cannot be read as results"),
         (["evaluate", "8p", "--kernel", "absent.py"], "not a file"),
+        (["evaluate", "8p", "--kernel", "absent.py", "--mode", "classic"], "--mode hardened"),
     ],
 )
 def test_misuse_is_exit_code_2_with_a_way_out(

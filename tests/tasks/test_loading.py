@@ -136,7 +136,7 @@ def test_a_reference_without_workload_is_refused(tmp_path: Path, reference: str,
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    with pytest.raises(MisuseError, match="task.toml does not exist"):
+    with pytest.raises(MisuseError, match=r"task\.toml does not exist"):
         load_task(tmp_path / "mine")
 
 
