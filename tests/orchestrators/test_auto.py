@@ -97,22 +97,22 @@ def test_tuning_takes_the_fastest_blocks_and_verifies_those(tmp_path: Path) -> N
         tested.append(call["params"])
         return "correct"
 
-    lab = FakeLab(time_us=lambda call: 50.0 if call["params"].get("BLOCK_N") == 1024 else 90.0, verdict=verdict)
+    lab = FakeLab(time_us=lambda call: 50.0 if call["params"].get("BLOCK_N") == 512 else 90.0, verdict=verdict)
     result = optimize(tmp_path / "j-1", lab)
-    assert result.params["BLOCK_N"] == 1024
+    assert result.params["BLOCK_N"] == 512
     assert result.params in tested
     assert tested[-1] == result.params
-    assert '"BLOCK_N": 1024' in Path(str(result.kernel_path)).read_text()
+    assert '"BLOCK_N": 512' in Path(str(result.kernel_path)).read_text()
 
 
 def test_blocks_that_tuning_chose_but_the_grader_refuses_are_not_used(tmp_path: Path) -> None:
     lab = FakeLab(
-        time_us=lambda call: 50.0 if call["params"].get("BLOCK_N") == 1024 else 90.0,
-        verdict=lambda call: "incorrect" if call["params"].get("BLOCK_N") == 1024 else "correct",
+        time_us=lambda call: 50.0 if call["params"].get("BLOCK_N") == 512 else 90.0,
+        verdict=lambda call: "incorrect" if call["params"].get("BLOCK_N") == 512 else "correct",
     )
     result = optimize(tmp_path / "j-1", lab)
     assert result.ok is True
-    assert result.params["BLOCK_N"] != 1024
+    assert result.params["BLOCK_N"] != 512
 
 
 def test_a_kernel_that_does_not_fit_is_repaired_with_smaller_blocks(tmp_path: Path) -> None:

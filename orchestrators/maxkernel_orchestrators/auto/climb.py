@@ -13,6 +13,7 @@ from maxkernel_orchestrators.stepping.bench import Bench
 from maxkernel_orchestrators.stepping.candidates import Candidate, better
 from maxkernel_orchestrators.stepping.own_kernel import own_implementation, own_plan
 from maxkernel_orchestrators.stepping.step import Step
+from maxkernel_orchestrators.stepping.together import together
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.compiles import CompileResult
 from maxkernel_tools.records.tasks import TaskResult
@@ -129,6 +130,12 @@ class Climb:
             attempts=tuple(candidate.attempt() for candidate in self.candidates),
         )
 
+    async def _verified(self, candidate: Candidate, others: tuple[str, ...]) -> tuple[TestResult, CompileResult]:
+        return await together(
+            lambda: self.bench.test(candidate.source, candidate.params, "sanitize"),
+            lambda: self.bench.compile(candidate.source, candidate.params, others),
+        )
+
     async def _compared(self, candidate: Candidate) -> Candidate:
         """Ask once more for the reference's time where the first answer came without it."""
         if candidate.profile is None or candidate.profile.speedup is not None:
@@ -145,13 +152,11 @@ class Climb:
         )
         author_says = getattr(self.mind, "reason", "")
         for candidate in ranked:
-            self.tell("verify", f"{candidate.name}: races, uninitialised reads, more shapes and seeds")
-            final = await self.bench.test(candidate.source, candidate.params, "sanitize")
+            others = tuple(target for target in PORTABLE if target != self.bench.target)
+            self.tell("verify", f"{candidate.name}: races, uninitialised reads; compiles for {', '.join(others)}")
+            final, portable = await self._verified(candidate, others)
             if final.verdict != "correct":
                 continue
-            others = tuple(target for target in PORTABLE if target != self.bench.target)
-            self.tell("verify", f"{candidate.name} compiles for {', '.join(others)}")
-            portable = await self.bench.compile(candidate.source, candidate.params, others)
             compared = await self._compared(candidate)
             return Ending(task, tuple(self.candidates), compared, final, portable, reason, author_says)
         return Ending(task, tuple(self.candidates), None, None, None, reason, author_says)

@@ -9,6 +9,7 @@ from maxkernel_orchestrators.minds.port import Mind, Situation, Trouble
 from maxkernel_orchestrators.roles import Implementation, Plan
 from maxkernel_orchestrators.stepping.bench import Bench
 from maxkernel_orchestrators.stepping.candidates import Candidate, CandidateState, Trial
+from maxkernel_orchestrators.stepping.together import together
 from maxkernel_tools.records.findings import Finding
 from maxkernel_tools.records.kernels import ParamValue
 from maxkernel_tools.records.profiles import ProfileResult
@@ -87,15 +88,21 @@ class Step:
 
     async def _timed(self, blank: Candidate, implementation: Implementation, tested: TestResult | None) -> Candidate:
         params, trials = await self._tuned(blank.name, implementation)
-        if params != implementation.params:
-            self.tell("test", f"{blank.name} with the blocks tuning chose")
-            tested = await self.bench.test(implementation.source, params, "quick")
-            if tested.verdict != "correct":
+        source = implementation.source
+        self.tell("profile", f"{blank.name} against the reference")
+        if params == implementation.params:
+            profile = await self.bench.profile(source, params, "reference")
+        else:
+            chosen, profile = await together(
+                lambda: self.bench.test(source, params, "quick"),
+                lambda: self.bench.profile(source, params, "reference"),
+            )
+            if chosen.verdict == "correct":
+                tested = chosen
+            else:
                 # The defaults passed, so it is these values that are wrong: fall back to what is known to be right.
                 params = implementation.params
-                tested = await self.bench.test(implementation.source, params, "quick")
-        self.tell("profile", f"{blank.name} against the reference")
-        profile = await self.bench.profile(implementation.source, params, "reference")
+                profile = await self.bench.profile(source, params, "reference")
         timed = profile.ok is True and profile.time_us is not None
         return blank.model_copy(
             update={
