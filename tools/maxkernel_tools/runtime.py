@@ -74,7 +74,8 @@ class TraceRequest:
         params: merged over the file's ``PARAMS``.
         targets: one export per target (exports differ by abstract device). Empty: trace only.
         is_reference: the source is trusted reference code (plain JAX); same walls, same path.
-        toolchain: name of the toolchain to trace with, as in :class:`CompileRequest`; exports fit their own line of jax.
+        toolchain: name of the toolchain to trace with, as in :class:`CompileRequest`; exports fit their own line of
+            jax.
     """
 
     kernel: KernelSource
