@@ -15,11 +15,11 @@ import numpy as np
 from maxkernel_tools.records.base import Record
 
 _METHOD = (
-    "Four constants (HBM rate, transfer latency, cost per piece of a strided write, launch) were chosen on these cases; "
-    "the leave-one-out row repeats that choice without the case it is applied to. The model's structure and the rules "
-    "that widen its intervals were developed with the same cases in view, so the last column is not a held-out figure. "
-    "Where the published program is not fully known its spelling was chosen by the published flop count and traffic, "
-    "as the notes say."
+    "Four constants (HBM rate, transfer latency, cost per piece of a strided write, launch) were chosen on these "
+    "cases; the leave-one-out row repeats that choice without the case it is applied to. The model's structure and "
+    "the rules that widen its intervals were developed with the same cases in view, so the last column is not a "
+    "held-out figure. Where the published program is not fully known its spelling was chosen by the published flop "
+    "count and traffic, as the notes say."
 )
 
 
