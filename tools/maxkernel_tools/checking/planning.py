@@ -21,7 +21,7 @@ from maxkernel_tools.tasks import flops
 KINDS: Final[dict[TestLevel, tuple[ShapeKind, ...]]] = {
     "quick": ("aligned", "ragged"),
     "full": ("aligned", "ragged", "tiny"),
-    "sanitize": ("aligned", "ragged"),
+    "sanitize": ("aligned", "ragged", "tiny"),
 }
 PLAIN: Final = InterpretOptions(detect_races=True)
 SANITIZE: Final[dict[str, InterpretOptions]] = {
