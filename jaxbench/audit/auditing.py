@@ -21,6 +21,7 @@ Report = Callable[[Task, TaskAudit], Awaitable[None]]
 
 _DTYPE: Final = "bf16"  # the widest tolerance, so the mode in which most gets through
 _LARGE: Final = 30_000_000  # elements; above, a float32 oracle and fewer substitutes
+_ALONE: Final = 200_000_000  # elements; above, one such task at a time, for the sake of memory
 _DEADLINE_S: Final = 1800.0
 
 
@@ -37,7 +38,7 @@ async def audit_tasks(tasks: Sequence[Task], modes: Sequence[AuditMode], jobs: i
         async with audit_service() as service:
             while waiting:
                 task = waiting.pop(0)
-                heavy = "classic" in modes and _elements(task.facts, _classic_dims(task.facts)) > _LARGE
+                heavy = "classic" in modes and _elements(task.facts, _classic_dims(task.facts)) > _ALONE
                 if heavy:
                     async with large:
                         audit = await _audit(service, task, modes)
