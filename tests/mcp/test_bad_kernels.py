@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
         ("def workload(x, y):\n    return x @ y\n", "trace-error"),
         ("def workload(x):\n    return x.reshape(7, 3)\n", "trace-error"),
         ("import os\n\ndef workload(x):\n    os._exit(3)\n", "process-exited"),
-        ("import sys\n\ndef workload(x):\n    sys.exit(0)\n", "trace-error"),
+        ("import sys\n\ndef workload(x):\n    sys.exit(0)\n", "process-exited"),
         (_FLOOD, "output-flood"),
         (_GREEDY, "out-of-memory trace-error"),
     ],
