@@ -74,6 +74,9 @@ def test_report_windows_memory_and_artifacts(portal, runtime):
     assert sizes["scratch0"][0] == 2 * block
     # The compiler's own map holds the windows, and scratch or temporaries on top of them.
     assert report.vmem_bytes >= 6 * block
+    assert report.vmem_scratch_bytes == 2 * block
+    assert report.vmem_spill_bytes is not None
+    assert b"input window allocation" in sink.kept["vmem-map-v6e.tsv"]
     assert report.hbm_bytes == (64 + 64 + 16) * block
     assert report.estimated_us > 0
     assert report.estimate_source == "schedule-model"

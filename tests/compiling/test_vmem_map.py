@@ -21,6 +21,8 @@ TWO_WINDOWS = """{
     "workload.1": { "blocks": [ { "allocations": [
       { "padding": 0, "shape": "u8[65536]", "size": 65536,
         "tag": "input window allocation for operator input 0. The window shape is bf16[128,128]." },
+      { "padding": 0, "shape": "f32[8,128]", "size": 4096, "tag": "scratch operand" },
+      { "padding": 0, "shape": "u8[8192]", "size": 8192, "tag": "SPILL" },
       { "padding": 512, "shape": "u8[131072]", "size": 131072,
         "tag": "output window allocation for operator output 0. The window shape is f32[128,128]." }
     ] } ] }
@@ -40,8 +42,11 @@ def test_windows_by_operand(tmp_path):
     write(tmp_path, PAGE % TWO_WINDOWS)
     found = read_vmem_map(tmp_path)
     assert found.capacity_bytes == 128 << 20
-    assert {allocation.operand: allocation.bytes for allocation in found.allocations} == {"in0": 65536, "out0": 131072}
-    assert found.used_bytes() == 65536 + 131072
+    windows = {allocation.operand: allocation.bytes for allocation in found.allocations if allocation.operand}
+    assert windows == {"in0": 65536, "out0": 131072}
+    assert found.used_bytes() == 65536 + 131072 + 4096 + 8192
+    assert (found.used_bytes("scratch"), found.used_bytes("spill")) == (4096, 8192)
+    assert "SPILL" in found.as_text()
 
 
 def test_a_program_with_nothing_in_vmem(tmp_path):

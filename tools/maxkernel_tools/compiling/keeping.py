@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio.to_thread
 
+from maxkernel_tools.compiling.vmem_map import VmemMap
 from maxkernel_tools.context import CallContext
 from maxkernel_tools.records.targets import Target
 from maxkernel_tools.runtime import CompileReply, RawError
@@ -28,11 +29,15 @@ async def keep_message(context: CallContext, target: Target | None, error: RawEr
         await context.artifacts.put(f"compiler-message{where}.txt", "compiler-message", text)
 
 
-async def keep_compiled(context: CallContext, target: Target, exported: bytes, reply: CompileReply) -> None:
-    """Keep the exported module, the HLO, and the schedule's dumps where they fit the budget."""
+async def keep_compiled(
+    context: CallContext, target: Target, exported: bytes, reply: CompileReply, measured: VmemMap | None
+) -> None:
+    """Keep the exported module, the HLO, the VMEM map, and the schedule's dumps where they fit the budget."""
     await context.artifacts.put(f"exported-{target.value}.bin", "exported-module", exported)
     if reply.hlo_text:
         await context.artifacts.put(f"optimized-hlo-{target.value}.txt", "optimized-hlo", reply.hlo_text)
+    if measured is not None and measured.allocations:
+        await context.artifacts.put(f"vmem-map-{target.value}.tsv", "vmem-map", measured.as_text())
     folder = reply.dump_dir
     if folder is None:
         return

@@ -91,6 +91,8 @@ def target_report(
         compile_ms=reply.compile_ms if reply is not None else 0,
         cached=reply.cached if reply is not None else False,
         vmem_bytes=(measured.used_bytes() if measured is not None and measured.allocations else windows or None),
+        vmem_scratch_bytes=None if measured is None else measured.used_bytes("scratch"),
+        vmem_spill_bytes=None if measured is None else measured.used_bytes("spill"),
         vmem_limit_bytes=min((vmem_limit(call, target) for call in calls), default=hardware.scoped_vmem_bytes),
         vmem_physical_bytes=hardware.vmem_bytes,
         smem_bytes=max((sum(smem_bytes(o) for o in call.get("operands", ())) for call in calls), default=0),

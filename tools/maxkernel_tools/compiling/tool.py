@@ -74,8 +74,8 @@ class _Traced:
         if not compiled.ok:
             await keep_message(self.context, target, compiled.error, compiled.crash_log)
             return target_report(target, compiled, facts, None, errors_first([*found, *silent]))
-        await keep_compiled(self.context, target, exported, compiled)
         measured = await anyio.to_thread.run_sync(read_vmem_map, compiled.dump_dir)
+        await keep_compiled(self.context, target, exported, compiled, measured)
         report = target_report(target, compiled, facts, measured, errors_first([*found, *silent]))
         return await estimated(report, compiled, facts)
 

@@ -10,11 +10,12 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 _DATA = re.compile(r"const\s+DATA\s*=\s*(?=\{)")
 _PATTERN: Final = "*vmem_report.html*"
 _WINDOW = re.compile(r"(input|output) window allocation for operator (?:input|output) (\d+)")
+Use = Literal["window", "scratch", "spill", "other"]
 _TOP_LEVEL = "<top-inlining-caller>"
 
 
@@ -26,6 +27,15 @@ class Allocation:
     bytes: int
     padding: int
     tag: str
+
+    @property
+    def use(self) -> Use:
+        """What it is for; ``other`` where the compiler's words are new."""
+        if self.operand is not None:
+            return "window"
+        if self.tag.startswith(("scratch operand", "scoped memory")):
+            return "scratch"
+        return "spill" if self.tag == "SPILL" else "other"
 
     @property
     def operand(self) -> str | None:
@@ -41,12 +51,18 @@ class VmemMap:
     capacity_bytes: int
     allocations: tuple[Allocation, ...]
 
-    def used_bytes(self) -> int:
-        """The largest amount any one op needs."""
+    def used_bytes(self, use: Use | None = None) -> int:
+        """The largest amount any one op needs, in all or for one use."""
         totals: dict[str, int] = {}
         for allocation in self.allocations:
-            totals[allocation.op] = totals.get(allocation.op, 0) + allocation.bytes
+            if use in (None, allocation.use):
+                totals[allocation.op] = totals.get(allocation.op, 0) + allocation.bytes
         return max(totals.values(), default=0)
+
+    def as_text(self) -> str:
+        """The map as lines: op, bytes, use, the compiler's own words."""
+        rows = [f"{a.op}\t{a.bytes}\t{a.use}\t{a.tag}" for a in self.allocations]
+        return "\n".join([f"capacity\t{self.capacity_bytes}", *rows]) + "\n"
 
 
 def read_vmem_map(dump_dir: Path | None) -> VmemMap | None:

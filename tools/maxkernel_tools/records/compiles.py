@@ -44,13 +44,21 @@ class PallasCallReport(Record):
 
 
 class TargetReport(Record):
-    """The compiler's answer for one TPU generation. Bytes are bytes, times are wall time of the compiler."""
+    """The compiler's answer for one TPU generation. Bytes are bytes, times are wall time of the compiler.
+
+    Attributes:
+        vmem_bytes: what the largest kernel takes; the compiler's own map where dumps were kept, else blocks.
+        vmem_scratch_bytes: of it, scratch and scoped buffers. ``vmem_spill_bytes``: of it, what registers spilled.
+        vmem_limit_bytes: the limit in force. ``vmem_physical_bytes``: what ``vmem_limit_bytes`` may be raised to.
+    """
 
     target: Target
     ok: bool
     compile_ms: int = 0
     cached: bool = False
     vmem_bytes: int | None = None
+    vmem_scratch_bytes: int | None = None
+    vmem_spill_bytes: int | None = None
     vmem_limit_bytes: int | None = None
     vmem_physical_bytes: int | None = None
     smem_bytes: int | None = None

@@ -12,5 +12,11 @@ def body(x_ref, o_ref):
 
 def workload(x):
     x = jnp.pad(x, ((0, 84), (0, 0)))
-    y = pl.pallas_call(body, grid=(3,), in_specs=[pl.BlockSpec((128, 128), lambda i: (i, 0))], out_specs=pl.BlockSpec((128, 128), lambda i: (i, 0)), out_shape=jax.ShapeDtypeStruct((512, 128), x.dtype))(x)
+    y = pl.pallas_call(
+        body,
+        grid=(3,),
+        in_specs=[pl.BlockSpec((128, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((128, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((512, 128), x.dtype),
+    )(x)
     return y[:300]

@@ -18,4 +18,11 @@ def body(x_hbm, o_hbm, buf, sem):
 
 def workload(x):
     a = pl.BlockSpec(memory_space=pl.ANY)
-    return pl.pallas_call(body, in_specs=[a], out_specs=a, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), input_output_aliases={0: 0}, scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA])(x)
+    return pl.pallas_call(
+        body,
+        in_specs=[a],
+        out_specs=a,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        input_output_aliases={0: 0},
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+    )(x)
