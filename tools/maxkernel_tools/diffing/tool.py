@@ -132,8 +132,9 @@ def _since(began: float) -> int:
 
 
 def _us(ps: Fraction | float) -> float:
-    """Picoseconds to µs, to the picosecond."""
-    return round(float(ps / 1_000_000), 6)
+    """Picoseconds to µs: whole ones exactly, shares of a run to nine places."""
+    whole = not isinstance(ps, Fraction) or ps.denominator == 1
+    return round(float(ps / 1_000_000), 6 if whole else 9)
 
 
 def _core(profile: TraceProfile, wanted: int | None, side: str) -> int:
@@ -185,7 +186,7 @@ def _row(row: Row, judgement: Judgement) -> DiffRow:
         candidate_us=_us(split.candidate),
         delta_us=delta,
         calls_effect_us=calls_effect,
-        per_call_effect_us=round(delta - calls_effect, 6),
+        per_call_effect_us=round(delta - calls_effect, 9),
         median_change=_change(median(one.samples), median(two.samples)) if sampled and one and two else None,
         mean_change=_change(mean(one.samples), mean(two.samples)) if sampled and one and two else None,
         baseline_median_us=_us(median(one.samples)) if one and one.samples else None,
@@ -204,7 +205,7 @@ def _row(row: Row, judgement: Judgement) -> DiffRow:
 
 def _rolled_up(name: str, category: str, rows: Sequence[DiffRow]) -> DiffRow:
     def total(values: Sequence[float]) -> float:
-        return round(sum(values), 6)
+        return round(sum(values), 9)
 
     return DiffRow(
         name=name,

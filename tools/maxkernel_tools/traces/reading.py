@@ -73,10 +73,11 @@ def read_profile(path: Path, *, target: Target | None = None) -> TraceProfile:
         raw = read_hlo_stats(file, content, told) if is_table(content) else read_trace_json(file, content)
     if not raw.device.kind and target:
         raw.device = told
-    return _normalise(raw, file, sha256)
+    return normalise(raw, file, sha256)
 
 
-def _normalise(raw: RawCapture, file: Path, sha256: str) -> TraceProfile:
+def normalise(raw: RawCapture, file: Path, sha256: str) -> TraceProfile:
+    """Turn what a reader found into a profile; ``file`` and ``sha256`` name the capture."""
     clocks = [core_clock(core) for core in raw.cores if core.ops]
     clock: Clock = "host" if any(one == "host" for one, _ in clocks) else "device"
     warnings = [*raw.warnings, *(warning for _, warning in clocks if warning)]

@@ -197,12 +197,15 @@ def parse_space(data: bytes, name: str) -> Space:
         space = message_classes()["XSpace"].FromString(data)
     except message.DecodeError as error:
         raise corrupt(name, data) from error
-    return cast("Space", space)
+    found = cast("Space", space)
+    if not found.planes:
+        raise corrupt(name, data)
+    return found
 
 
 def corrupt(name: str, data: bytes) -> MisuseError:
     """Say what is wrong with bytes that do not parse."""
-    why = "it is truncated or no XSpace"
+    why = "it is truncated, or no XSpace with planes"
     if not data:
         why = "it is empty"
     elif data.count(b"\xef\xbf\xbd") > 16:
