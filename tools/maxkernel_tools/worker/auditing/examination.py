@@ -90,7 +90,7 @@ def _examine(subject: Subject, workload: Callable[..., Any], inputs: Outputs, ot
     started = time.monotonic()
     placed = tuple(jax.device_put(array) for array in inputs)  # once: a copy for each trial would cost more than it
     right = _run(workload, placed)
-    oracle = _widened(workload, inputs, subject.wide)
+    oracle = _widened(workload, placed, subject.wide)
     judge = _Judge(subject, right, oracle)
     stale = None if other is None else _run(workload, other)
     tried = [judge.judge(name, outputs) for name, outputs in trivial_outputs(right, stale) if judge.wants(name)]
@@ -101,7 +101,7 @@ def _examine(subject: Subject, workload: Callable[..., Any], inputs: Outputs, ot
                 changed = tuple(changes.get(index, array) for index, array in enumerate(placed))
                 tried.append(judge.judge(name, _run(workload, changed)))
     tried += [judge.judge(name, outputs) for name, outputs in _shortcuts(subject, inputs, right) if judge.wants(name)]
-    inside = _widened(workload, inputs, "f32") if subject.wide == "f64" else oracle
+    inside = _widened(workload, placed, "f32") if subject.wide == "f64" else oracle
     honest = tuple(value.astype(like.dtype) for value, like in zip(inside, right, strict=True))
     return Examination(
         tried=tuple(tried),
@@ -193,12 +193,17 @@ def _run(workload: Callable[..., Any], inputs: Sequence[Any]) -> Outputs:
     return tuple(np.asarray(leaf) for leaf in jax.tree.leaves(workload(*inputs)))
 
 
-def _widened(workload: Callable[..., Any], inputs: Outputs, wide: Literal["f64", "f32"]) -> Outputs:
-    lifted = tuple(array.astype(DTYPES[wide][0]) if is_floating(array.dtype) else array for array in inputs)
+def _widened(workload: Callable[..., Any], inputs: Sequence[Any], wide: Literal["f64", "f32"]) -> Outputs:
+    """Run in a wider precision; inputs are widened inside the program, so that large ones are never held twice."""
     jax.config.update("jax_enable_x64", wide == "f64")
+    dtype = DTYPES[wide][0]
+
+    def widened(*arrays: Any) -> Any:
+        return workload(*(array.astype(dtype) if is_floating(array.dtype) else array for array in arrays))
+
     try:
         with jax.default_matmul_precision("highest"):
-            return _run(workload, lifted)
+            return _run(jax.jit(widened), inputs)
     finally:
         jax.config.update("jax_enable_x64", False)
 
