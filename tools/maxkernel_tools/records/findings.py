@@ -103,7 +103,7 @@ class FindingCode(StrEnum):
     SANDBOX_INCOMPLETE = "sandbox-incomplete"
     # Profile: what to try next, each grounded in a figure of the profile
     PROFILE_ADVICE = "profile-advice"
-    # Integrity (docs/integrity.md)
+    # Integrity
     INTEGRITY_NO_PALLAS = "integrity-no-pallas"
     INTEGRITY_DECOY_KERNEL = "integrity-decoy-kernel"
     INTEGRITY_LITTLE_WORK_INSIDE = "integrity-little-work-inside"
