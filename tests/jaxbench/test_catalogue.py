@@ -32,6 +32,7 @@ def test_a_task_is_complete(task: Task) -> None:
     assert [shape.kind for shape in facts.small_shapes] == ["aligned", "ragged", "tiny"]
     assert facts.dtypes == ("bf16", "f32")
     assert facts.tolerance.reduction_dims
+    assert facts.classic_dims, "the audit needs to know how to cut it in classic mode"
     assert set(facts.classic_dims) <= set(facts.dims)
     for name in ("create_inputs", "create_classic_inputs", "workload"):
         assert f"def {name}(" in task.reference.text
