@@ -210,3 +210,14 @@ def test_a_comparison_that_came_without_the_other_side_is_asked_for_again(tmp_pa
     result = optimize(tmp_path / "j-1", lab)
     assert result.speedup is not None
     assert result.faster
+
+
+def test_the_users_own_kernel_is_not_replaced_by_one_that_is_faster_within_the_error(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("# mine\ndef workload(x, weight, bias):\n    return x\n")
+    lab = FakeLab(time_us=lambda call: 82.0 if "# mine" in call["source"] else 80.0)
+    result = optimize(tmp_path / "j-1", lab, start_from=str(own))
+    assert "# mine" in Path(str(result.kernel_path)).read_text()
+    lab = FakeLab(time_us=lambda call: 120.0 if "# mine" in call["source"] else 80.0)
+    result = optimize(tmp_path / "j-2", lab, start_from=str(own))
+    assert "# mine" not in Path(str(result.kernel_path)).read_text()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from maxkernel_orchestrators.auto.stopping import Limits, StopReason, stop_reason
 from maxkernel_orchestrators.job.journal import Journal
 from maxkernel_orchestrators.minds.port import Mind, Situation
+from maxkernel_orchestrators.moves import OWN_MOVE
 from maxkernel_orchestrators.roles import Plan
 from maxkernel_orchestrators.stepping.bench import Bench
-from maxkernel_orchestrators.stepping.candidates import Candidate, better
+from maxkernel_orchestrators.stepping.candidates import Candidate, better, clearly_faster
 from maxkernel_orchestrators.stepping.own_kernel import own_implementation, own_plan
 from maxkernel_orchestrators.stepping.step import Step
 from maxkernel_orchestrators.stepping.together import together
@@ -21,6 +22,19 @@ from maxkernel_tools.records.verdicts import TestResult
 
 PORTABLE = ("v5e", "v6e")
 """Generations an exported kernel is also compiled for, beside its own target: what most people can rent."""
+
+
+def ranking(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Verified candidates, fastest first; but a kernel the user brought stays first where no other clearly beats it."""
+    ranked = sorted(
+        (candidate for candidate in candidates if candidate.verified),
+        key=lambda candidate: candidate.time_us or float("inf"),
+    )
+    own = next((candidate for candidate in ranked if candidate.plan.move == OWN_MOVE), None)
+    if own is not None and not clearly_faster(ranked[0], own):
+        ranked.remove(own)
+        ranked.insert(0, own)
+    return ranked
 
 
 class Planned(Record):
@@ -146,10 +160,7 @@ class Climb:
 
     async def _ended(self, task: TaskResult, reason: StopReason) -> Ending:
         """Put the fastest candidates through the whole test until one holds; only that one may leave."""
-        ranked = sorted(
-            (candidate for candidate in self.candidates if candidate.verified),
-            key=lambda candidate: candidate.time_us or float("inf"),
-        )
+        ranked = ranking(self.candidates)
         author_says = getattr(self.mind, "reason", "")
         for candidate in ranked:
             others = tuple(target for target in PORTABLE if target != self.bench.target)

@@ -107,6 +107,11 @@ class Journal:
         self.touch()
         return answer
 
+    def answers(self, kind: str, model: type[_Result]) -> list[_Result]:
+        """Every finished step's answer of one kind, in order."""
+        rows = self._connection.execute("SELECT answer FROM steps WHERE kind = ? ORDER BY created", (kind,)).fetchall()
+        return [model.model_validate_json(row[0]) for row in rows]
+
     def keep_candidate(self, name: str, position: int, record: Record) -> None:
         """Store a candidate, replacing what was known of it."""
         self._connection.execute(

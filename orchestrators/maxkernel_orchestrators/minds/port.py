@@ -10,6 +10,10 @@ from maxkernel_tools.records.findings import Finding
 from maxkernel_tools.records.tasks import TaskResult
 
 
+class MindFaultError(Exception):
+    """A mind gave no usable answer; the attempt is given up, the run goes on."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """An earlier candidate, as a mind is told of it: enough to learn from, short enough for every context.

@@ -58,7 +58,7 @@ class Worker:
         budget = self._config.budget
         climb = Climb(
             bench=bench,
-            mind=choose_mind(self._config.author),
+            mind=choose_mind(self._config.author, self._journal),
             journal=self._journal,
             limits=Limits(evaluations=budget.evaluations, wall_s=budget.wall_s),
             tell=self._tell,

@@ -125,7 +125,7 @@ def _facts(outcome: OptimizationResult) -> list[str]:
             for name, on in (("races", outcome.races_checked), ("uninitialised reads", outcome.uninitialized_checked))
             if on
         ]
-        lines.append(f"Verdict: {outcome.verdict} (interpret mode, not silicon; {outcome.seeds} secret seeds)")
+        lines.append(f"Verdict: {outcome.verdict} (interpret mode, not silicon; secret seeds: {outcome.seeds})")
         lines.append("Shapes:  " + "; ".join(dict.fromkeys(outcome.shapes)))
         if checks:
             lines.append("Checked: " + ", ".join(checks) + f"; compiles for {', '.join(outcome.compiles_for)}")

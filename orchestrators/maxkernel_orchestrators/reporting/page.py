@@ -84,7 +84,7 @@ def _verdict(outcome: OptimizationResult) -> str:
     shapes = "; ".join(dict.fromkeys(outcome.shapes))
     return (
         f"{outcome.verdict} at level {outcome.verdict_level}, in interpret mode (not silicon), on {shapes} with "
-        f"{outcome.seeds} secret seeds" + (f"; {checked} checked." if checked else ".")
+        f"secret seeds ({outcome.seeds})" + (f"; {checked} checked." if checked else ".")
     )
 
 

@@ -94,3 +94,15 @@ def better(one: Candidate, other: Candidate | None) -> bool:
         one.profile is not None and other.profile is not None and one.profile.time_source == other.profile.time_source
     )
     return same and one.time_us < other.time_us
+
+
+def clearly_faster(one: Candidate, other: Candidate) -> bool:
+    """Whether ``one`` is faster than ``other`` by more than half its own interval, by one clock.
+
+    Both times come from one model, whose error they share; the margin is for what they do not share.
+    """
+    if not better(one, other) or one.time_us is None or other.time_us is None:
+        return False
+    interval = one.profile.interval_us if one.profile else None
+    margin = (interval[1] - interval[0]) / 2 if interval else 0.05 * one.time_us
+    return other.time_us - one.time_us > margin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from maxkernel_orchestrators.minds.port import Mind, Situation, Trouble
+from maxkernel_orchestrators.minds.port import Mind, MindFaultError, Situation, Trouble
 from maxkernel_orchestrators.roles import Implementation, Plan
 from maxkernel_orchestrators.stepping.bench import Bench
 from maxkernel_orchestrators.stepping.candidates import Candidate, CandidateState, Trial
@@ -41,7 +41,10 @@ class Step:
     async def make(self, name: str, parent: str | None, plan: Plan, situation: Situation) -> Candidate:
         """Implement ``plan`` and take the kernel through every gate."""
         self.tell("implement", f"{name}: {plan.move}")
-        implementation = await self.mind.implement(situation, plan)
+        try:
+            implementation = await self.mind.implement(situation, plan)
+        except MindFaultError as fault:
+            return Candidate(name=name, parent=parent, plan=plan, source="", state="not-compiled", problem=str(fault))
         return await self.judge(name, parent, plan, implementation, situation)
 
     async def judge(
