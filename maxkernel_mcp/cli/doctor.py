@@ -98,7 +98,9 @@ def _command() -> Check:
         name="command",
         ok=found is not None,
         found=found or "maxkernel is not on PATH",
-        cure="" if found else f"GUI clients do not inherit PATH: give them `{sys.executable} -m maxkernel_mcp serve`.",
+        cure=""
+        if found
+        else f"GUI clients do not inherit PATH: give them `{sys.executable} -P -m maxkernel_mcp serve`.",
         needed=False,
     )
 

@@ -65,7 +65,17 @@ def detach_call(name: str, arguments: Mapping[str, Any], settings: Settings, opt
     prepared = anyio.run(_prepare_call, name, arguments, settings)
     if isinstance(prepared, ToolResult):
         return report(prepared, as_json=options.json)
-    command = [sys.executable, "-m", "maxkernel_mcp", "jobs", "resume", prepared.job_id, "--home", str(settings.home)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "maxkernel_mcp",
+        "jobs",
+        "resume",
+        prepared.job_id,
+        "--home",
+        str(settings.home),
+    ]
     return _go(command, prepared, detach=True, as_json=options.json)
 
 
@@ -75,10 +85,10 @@ async def _prepare_call(name: str, arguments: Mapping[str, Any], settings: Setti
 
 
 def _orchestrator(folder: JobFolder, settings: Settings, *, as_json: bool) -> list[str]:
-    serve = [sys.executable, "-m", "maxkernel_mcp", "serve", "--home", str(settings.home)]
+    serve = [sys.executable, "-P", "-m", "maxkernel_mcp", "serve", "--home", str(settings.home)]
     for root in settings.roots:
         serve += ["--root", str(root)]
-    command = [sys.executable, "-m", "maxkernel_orchestrators", "--job-dir", str(folder.path)]
+    command = [sys.executable, "-P", "-m", "maxkernel_orchestrators", "--job-dir", str(folder.path)]
     return [*command, *(["--json"] if as_json else []), "--serve-command", *serve]
 
 

@@ -41,7 +41,7 @@ def environment(home: Path) -> dict[str, str]:
 def maxkernel(*arguments: str, home: Path, cwd: Path, timeout_s: float = 600) -> Finished:
     """Run ``maxkernel ARGUMENTS`` and wait for it."""
     done = subprocess.run(
-        [sys.executable, "-m", "maxkernel_mcp", *arguments],
+        [sys.executable, "-P", "-m", "maxkernel_mcp", *arguments],
         cwd=cwd,
         env=environment(home),
         capture_output=True,

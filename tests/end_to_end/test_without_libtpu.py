@@ -44,8 +44,8 @@ def run(bare: Path, tmp_path: Path, *arguments: str) -> subprocess.CompletedProc
 def test_the_environment_says_where_a_lab_can_run(bare: Path, tmp_path: Path) -> None:
     done = run(bare, tmp_path, "env", "--json")
     answer = json.loads(done.stdout)
-    assert "Linux x86-64" in json.dumps(answer)
-    assert done.returncode == 0, done.stderr
+    assert "maxkernel-mcp[lab]" in json.dumps(answer)
+    assert done.returncode == 1, done.stderr
 
 
 def test_tasks_can_be_read(bare: Path, tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_compiling_is_a_failure_of_the_machine_not_of_the_kernel(bare: Path, tmp
     answer = json.loads(done.stdout)
     assert done.returncode == 3
     assert answer["state"] == "failed"
-    assert "Linux x86-64" in json.dumps(answer)
+    assert "maxkernel-mcp[lab]" in json.dumps(answer)

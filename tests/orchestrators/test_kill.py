@@ -40,7 +40,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def start(home: Path, workspace: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "maxkernel_mcp", "optimize", "--reference", "reference.py"]
+    command = [sys.executable, "-P", "-m", "maxkernel_mcp", "optimize", "--reference", "reference.py"]
     command += ["--input", "f32[512,1024]", "--input", "f32[1024]", "--target", "v6e", "--json"]
     return subprocess.Popen(
         command,

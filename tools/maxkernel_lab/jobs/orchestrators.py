@@ -48,10 +48,12 @@ class ChildOrchestrators:
         ours, theirs = sockets.pair()
         command = [
             sys.executable,
+            "-P",
             "-m",
             "maxkernel_lab.jobs.leash",
             str(os.getpid()),
             sys.executable,
+            "-P",
             "-m",
             self._program,
         ]

@@ -21,6 +21,13 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
         MisuseError: task, reference, inputs or start kernel cannot be read, or paradigm or target is unknown.
     """
     settings = services.settings
+    paradigm = arguments.paradigm or settings.paradigm
+    if paradigm != "auto":
+        raise MisuseError(
+            f"The paradigm {paradigm!r} is not available yet.",
+            allowed="auto; a person can go step by step with the single tools.",
+            action="Leave the paradigm out, or say auto.",
+        )
     wanted = workload(services, task=arguments.task, inputs=arguments.inputs, reference_path=arguments.reference_path)
     if wanted.reference is None:
         raise MisuseError(
@@ -29,7 +36,7 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
             action="Pass one.",
         )
     config: dict[str, Any] = {
-        "paradigm": arguments.paradigm or settings.paradigm,
+        "paradigm": paradigm,
         "author": arguments.author or settings.author,
         "target": one_target(services, arguments.target).value,
         "budget": {
