@@ -8,6 +8,8 @@ from typing import Final
 
 import structlog
 
+from maxkernel_lab.logs import stderr_logger
+
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -28,7 +30,7 @@ def configure_logging(level: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=stderr_logger,
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)

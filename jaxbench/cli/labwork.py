@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ import structlog
 
 from jaxbench.audit.table import committed_table
 from jaxbench.results import ResultRow
+from maxkernel_lab.logs import stderr_logger
 from maxkernel_lab.settings import Settings, load_settings
 from maxkernel_tools.chips import roofline_us
 from maxkernel_tools.records.profiles import ProfileResult
@@ -29,7 +29,7 @@ def lab_settings(options: argparse.Namespace, extra_roots: Sequence[Path] = ()) 
     settings = load_settings(flags={"home": options.home}, extra_roots=extra_roots)
     structlog.configure(
         processors=[structlog.processors.add_log_level, *_PLAIN],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=stderr_logger,
     )
     return settings
 
