@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
-import anyio
 import numpy as np
 
 from maxkernel_tools.checking import shapes
+from maxkernel_tools.checking.at_once import all_of
 from maxkernel_tools.checking.shapes import Shape
 from maxkernel_tools.context import CallContext, KernelCall
 from maxkernel_tools.records.tasks import ShapeKind
@@ -158,17 +159,15 @@ async def _reaching(
 
 
 async def trace_many(call: KernelCall, chosen: Sequence[Shape], context: CallContext) -> list[TraceReply]:
-    """Trace the kernel at every shape, two at a time."""
-    replies: dict[int, TraceReply] = {}
+    """Trace the kernel at every shape, two at a time.
 
-    async def one(index: int, shape: Shape) -> None:
-        request = TraceRequest(kernel=call.kernel, inputs=shape.specs, params=call.params, targets=())
-        replies[index] = await context.runtime.trace(request)
-
-    async with anyio.create_task_group() as group:
-        for index, shape in enumerate(chosen):
-            group.start_soon(one, index, shape)
-    return [replies[index] for index in range(len(chosen))]
+    Raises:
+        MachineryError: the lab could not.
+    """
+    requests = [
+        TraceRequest(kernel=call.kernel, inputs=shape.specs, params=call.params, targets=()) for shape in chosen
+    ]
+    return await all_of([partial(context.runtime.trace, request) for request in requests])
 
 
 def _as_blocks(blocks: Mapping[str, int], even: Sequence[Shape]) -> list[dict[str, int]]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
-import anyio
 import numpy as np
 
 from maxkernel_tools.checking import planning, shapes
+from maxkernel_tools.checking.at_once import all_of
 from maxkernel_tools.checking.comparing import Comparison, compare
 from maxkernel_tools.checking.explaining import Judged, calls_of
 from maxkernel_tools.checking.planning import Question
 from maxkernel_tools.context import CallContext, KernelCall
-from maxkernel_tools.errors import MachineryError, MaxKernelError, MisuseError
+from maxkernel_tools.errors import MachineryError, MisuseError
 from maxkernel_tools.records.kernels import KernelSource
 from maxkernel_tools.records.targets import Target
 from maxkernel_tools.runtime import (
@@ -29,7 +30,6 @@ from maxkernel_tools.runtime import (
 
 _ORACLE_F64_BYTES: Final = 64 << 20
 _NO_REFERENCE: Final = KernelSource(text="")
-_AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,8 @@ async def _truths(
     call: KernelCall, questions: Sequence[Question], context: CallContext
 ) -> tuple[list[Question], list[ReferenceReply]]:
     """Draw and compute; questions about one changed input are asked after their base is drawn."""
-    known: dict[tuple[str, int, float], ReferenceReply] = {}
     plain = {_key(question): question for question in questions if question.sensitivity_to is None}
-    await _gather(call, plain, known, context)
+    known = await _gather(call, plain, context)
     final: list[Question] = []
     for question in questions:
         if question.sensitivity_to is None:
@@ -100,8 +99,7 @@ async def _truths(
         if array is not None:
             final.append(replace(question, overrides={question.sensitivity_to: array}))
     changed = {(*_key(question), question.sensitivity_to): question for question in final if question.overrides}
-    extra: dict[Any, ReferenceReply] = {}
-    await _gather(call, changed, extra, context)
+    extra = await _gather(call, changed, context)
     replies = [
         extra[*_key(question), question.sensitivity_to] if question.overrides else known[_key(question)]
         for question in final
@@ -113,24 +111,9 @@ def _key(question: Question) -> tuple[str, int, float]:
     return (question.shape.name, question.seed, question.scale)
 
 
-async def _gather(call: KernelCall, wanted: dict[Any, Question], into: dict[Any, Any], context: CallContext) -> None:
-    limiter = anyio.CapacityLimiter(_AT_ONCE)
-    failures: list[MaxKernelError] = []
-
-    async def one(key: Any, question: Question) -> None:
-        async with limiter:
-            if failures:
-                return
-            try:
-                into[key] = await _truth(call, question, context)
-            except MaxKernelError as failure:  # raised below: out of the task group it would come wrapped
-                failures.append(failure)
-
-    async with anyio.create_task_group() as group:
-        for key, question in wanted.items():
-            group.start_soon(one, key, question)
-    if failures:
-        raise failures[0]
+async def _gather(call: KernelCall, wanted: Mapping[Any, Question], context: CallContext) -> dict[Any, ReferenceReply]:
+    replies = await all_of([partial(_truth, call, question, context) for question in wanted.values()])
+    return dict(zip(wanted, replies, strict=True))
 
 
 async def _truth(call: KernelCall, question: Question, context: CallContext) -> ReferenceReply:
