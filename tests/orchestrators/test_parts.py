@@ -14,13 +14,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from maxkernel_orchestrators.auto.stopping import Limits, stop_reason
 from maxkernel_orchestrators.job import JobFolder, Journal
 from maxkernel_orchestrators.process.main import MISUSE, main
 from maxkernel_orchestrators.reporting.params import with_params
 from maxkernel_orchestrators.roles import ROLES, Plan, load_role
 from maxkernel_orchestrators.stepping.candidates import Candidate, CandidateState, better
 from maxkernel_orchestrators.stepping.own_kernel import own_implementation
+from maxkernel_orchestrators.stepping.stopping import Limits, stop_reason
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.profiles import ProfileResult

@@ -1,6 +1,5 @@
-"""Auto: climbs from the best verified kernel until a stopping rule holds, and says honestly where it ended."""
+"""Auto: climbs from the best verified kernel until a stopping rule holds."""
 
-from maxkernel_orchestrators.auto.climb import Climb, Ending
-from maxkernel_orchestrators.auto.stopping import Limits, StopReason, stop_reason
+from maxkernel_orchestrators.auto.climb import Climb
 
-__all__ = ["Climb", "Ending", "Limits", "StopReason", "stop_reason"]
+__all__ = ["Climb"]

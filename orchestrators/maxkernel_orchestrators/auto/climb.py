@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from maxkernel_orchestrators.auto.stopping import Limits, StopReason, stop_reason
 from maxkernel_orchestrators.job.journal import Journal
 from maxkernel_orchestrators.minds.port import Mind, Situation
-from maxkernel_orchestrators.moves import OWN_MOVE
 from maxkernel_orchestrators.roles import Plan
 from maxkernel_orchestrators.stepping.bench import Bench
-from maxkernel_orchestrators.stepping.candidates import Candidate, better, clearly_faster
+from maxkernel_orchestrators.stepping.candidates import Candidate, better
+from maxkernel_orchestrators.stepping.ending import Ending, Finish
 from maxkernel_orchestrators.stepping.own_kernel import own_implementation, own_plan
 from maxkernel_orchestrators.stepping.step import Step
-from maxkernel_orchestrators.stepping.together import together
+from maxkernel_orchestrators.stepping.stopping import Limits, StopReason, stop_reason
 from maxkernel_tools.records.base import Record
-from maxkernel_tools.records.compiles import CompileResult
-from maxkernel_tools.records.tasks import TaskResult
-from maxkernel_tools.records.verdicts import TestResult
-
-PORTABLE = ("v5e", "v6e")
-"""Generations an exported kernel is also compiled for, beside its own target: what most people can rent."""
-
-
-def ranking(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Verified candidates, fastest first; but a kernel the user brought stays first where no other clearly beats it."""
-    ranked = sorted(
-        (candidate for candidate in candidates if candidate.verified),
-        key=lambda candidate: candidate.time_us or float("inf"),
-    )
-    own = next((candidate for candidate in ranked if candidate.plan.move == OWN_MOVE), None)
-    if own is not None and not clearly_faster(ranked[0], own):
-        ranked.remove(own)
-        ranked.insert(0, own)
-    return ranked
 
 
 class Planned(Record):
     """A planner's answer: a plan, or the word that nothing is left."""
 
     plan: Plan | None = None
-
-
-@dataclass(frozen=True)
-class Ending:
-    """Where a run ended.
-
-    Attributes:
-        best: the fastest candidate whose final verdict, races and uninitialised reads included, is correct.
-        final_test: that verdict.
-        portable: compile results for the other generations.
-        reason: the stopping rule.
-    """
-
-    task: TaskResult
-    candidates: tuple[Candidate, ...]
-    best: Candidate | None
-    final_test: TestResult | None
-    portable: CompileResult | None
-    reason: StopReason
-    author_says: str = ""
 
 
 @dataclass
@@ -97,7 +57,8 @@ class Climb:
             own = await step.judge("c0", None, own_plan(), own_implementation(self.own_source), self._now(base))
             self._keep(own)
         reason = await self._climb(step, base)
-        return await self._ended(task, reason)
+        author_says = getattr(self.mind, "reason", "")
+        return await Finish(self.bench, self.tell).end(task, self.candidates, reason, author_says)
 
     async def _climb(self, step: Step, base: Situation) -> StopReason:
         while True:
@@ -143,31 +104,3 @@ class Climb:
             best_words=best.observed() if best else "None yet.",
             attempts=tuple(candidate.attempt() for candidate in self.candidates),
         )
-
-    async def _verified(self, candidate: Candidate, others: tuple[str, ...]) -> tuple[TestResult, CompileResult]:
-        return await together(
-            lambda: self.bench.test(candidate.source, candidate.params, "sanitize"),
-            lambda: self.bench.compile(candidate.source, candidate.params, others),
-        )
-
-    async def _compared(self, candidate: Candidate) -> Candidate:
-        """Ask once more for the reference's time where the first answer came without it."""
-        if candidate.profile is None or candidate.profile.speedup is not None:
-            return candidate
-        self.tell("profile", f"{candidate.name} against the reference, once more")
-        profile = await self.bench.profile(candidate.source, candidate.params, "reference")
-        return candidate.model_copy(update={"profile": profile}) if profile.time_us is not None else candidate
-
-    async def _ended(self, task: TaskResult, reason: StopReason) -> Ending:
-        """Put the fastest candidates through the whole test until one holds; only that one may leave."""
-        ranked = ranking(self.candidates)
-        author_says = getattr(self.mind, "reason", "")
-        for candidate in ranked:
-            others = tuple(target for target in PORTABLE if target != self.bench.target)
-            self.tell("verify", f"{candidate.name}: races, uninitialised reads; compiles for {', '.join(others)}")
-            final, portable = await self._verified(candidate, others)
-            if final.verdict != "correct":
-                continue
-            compared = await self._compared(candidate)
-            return Ending(task, tuple(self.candidates), compared, final, portable, reason, author_says)
-        return Ending(task, tuple(self.candidates), None, None, None, reason, author_says)

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 from mcp.client.client import Client
 
-from maxkernel_orchestrators.auto import Climb, Ending, Limits
+from maxkernel_orchestrators.auto import Climb
 from maxkernel_orchestrators.connection import Lab
 from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal
 from maxkernel_orchestrators.minds.choosing import choose_mind
@@ -16,6 +16,8 @@ from maxkernel_orchestrators.reporting import OptimizationResult, export, outcom
 from maxkernel_orchestrators.reporting.display import Display
 from maxkernel_orchestrators.stepping.bench import Bench
 from maxkernel_orchestrators.stepping.candidates import Candidate
+from maxkernel_orchestrators.stepping.ending import Ending
+from maxkernel_orchestrators.stepping.stopping import Limits
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.jobs import BestSoFar, CostLedger, JobProgress

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
-from maxkernel_orchestrators.auto.climb import Ending
 from maxkernel_orchestrators.job.folder import JobFolder
 from maxkernel_orchestrators.reporting.outcome import TIME_WORDS, OptimizationResult
 from maxkernel_orchestrators.reporting.page import page
 from maxkernel_orchestrators.reporting.params import with_params
+from maxkernel_orchestrators.stepping.ending import Ending
 
 KERNEL = "best_kernel.py"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from maxkernel_orchestrators.auto.climb import Ending
-from maxkernel_orchestrators.auto.stopping import REASON_WORDS
 from maxkernel_orchestrators.stepping.candidates import Candidate
+from maxkernel_orchestrators.stepping.ending import Ending
+from maxkernel_orchestrators.stepping.stopping import REASON_WORDS
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.jobs import CostLedger

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from string import Template
 
-from maxkernel_orchestrators.auto.climb import Ending
-from maxkernel_orchestrators.auto.stopping import REASON_WORDS
 from maxkernel_orchestrators.reporting.outcome import TIME_WORDS, OptimizationResult, SideTime
+from maxkernel_orchestrators.stepping.ending import Ending
+from maxkernel_orchestrators.stepping.stopping import REASON_WORDS
 
 
 def page(outcome: OptimizationResult, ending: Ending) -> str:

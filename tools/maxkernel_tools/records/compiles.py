@@ -75,7 +75,12 @@ class TargetReport(Record):
 
 
 class CompileResult(ToolResult):
-    """Answer of ``compile_kernel``: ``ok`` only if every target compiled without an error."""
+    """Answer of ``compile_kernel``: ``ok`` only if every target compiled without an error.
+
+    Attributes:
+        program_sha256: hash of the traced program without names and lines; empty where it was not traced.
+    """
 
     targets: tuple[TargetReport, ...] = ()
     outputs: tuple[str, ...] = ()
+    program_sha256: str = ""

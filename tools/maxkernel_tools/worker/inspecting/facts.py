@@ -16,6 +16,7 @@ from maxkernel_tools.worker.inspecting.calls import Call, Operand, describe_call
 from maxkernel_tools.worker.inspecting.evaluating import grid_axes
 from maxkernel_tools.worker.inspecting.flops import grid_flops, plain_flops
 from maxkernel_tools.worker.inspecting.lines import Place
+from maxkernel_tools.worker.inspecting.normalising import program_sha256
 from maxkernel_tools.worker.inspecting.observing import observations
 from maxkernel_tools.worker.inspecting.outputs import calls_on_output_path, outputs_without_pallas, returned_whole
 from maxkernel_tools.worker.inspecting.walking import Site, walk
@@ -74,6 +75,7 @@ def jaxpr_facts(closed_jaxpr: Any, kernel_file: str = CANDIDATE_FILE_NAME) -> di
         "constant_bytes": sum(int(getattr(const, "nbytes", 0)) for const in closed_jaxpr.consts),
         "outputs_without_pallas": outputs_without_pallas(jaxpr),
         "equations": len(sites),
+        "program_sha256": program_sha256(jaxpr, [call.eqn for call in calls], len(sites) + len(inside)),
     }
 
 
