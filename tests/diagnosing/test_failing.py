@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from maxkernel_tools.diagnosing import diagnose_compile, diagnose_trace
 from maxkernel_tools.records.findings import FindingCode, Severity
 from maxkernel_tools.records.kernels import KernelSource
@@ -16,8 +18,9 @@ def call(**more):
 
 
 def reply(ending: str, **more) -> CompileReply:
+    how = {name: more.pop(name) for name in ("signal", "cpu_ms", "exceeded", "allowed_s") if name in more}
     return CompileReply(
-        child=ChildReport(ending=ending, wall_ms=120_000, signal=more.pop("signal", None)),
+        child=ChildReport(ending=ending, wall_ms=130_000, **how),
         ok=False,
         compile_ms=0,
         **more,
@@ -26,10 +29,26 @@ def reply(ending: str, **more) -> CompileReply:
 
 def test_a_compiler_out_of_time_points_at_the_body():
     facts = {"pallas_calls": [call(equations=5000)]}
-    (finding,) = diagnose_compile(KERNEL, reply("timed-out"), facts, Target.V6E)
+    spent = reply("timed-out", exceeded="processor-time", cpu_ms=121_000, allowed_s=120.0)
+    (finding,) = diagnose_compile(KERNEL, spent, facts, Target.V6E)
     assert finding.code is FindingCode.COMPILE_TIME_BLOWUP
     assert finding.line == 1
-    assert "120 s" in finding.message
+    for figure in ("121 s of processor time", "130 s by the clock", "120 s are allowed"):
+        assert figure in finding.message
+
+
+@pytest.mark.parametrize(
+    ("exceeded", "said"), [("clock-time", "too busy"), ("no-progress", "used no processor time for 60 s")]
+)
+def test_a_compile_the_clock_ended_is_not_blamed_on_the_kernel(exceeded: str, said: str):
+    temporary = {"array": "f32[2048,4096]", "bytes": 32 << 20, "line": 2, "primitive": "dot_general"}
+    facts = {"pallas_calls": [call(equations=5000, temporaries=[temporary])]}
+    stopped = reply("timed-out", exceeded=exceeded, cpu_ms=9_000, allowed_s=60.0)
+    (finding,) = diagnose_compile(KERNEL, stopped, facts, Target.V6E)
+    assert finding.code is FindingCode.TIMED_OUT
+    assert said in finding.message
+    assert "9 s" in finding.message
+    assert finding.line is None
 
 
 def test_a_compiler_out_of_time_on_a_value_larger_than_vmem_says_so_without_claiming_it():

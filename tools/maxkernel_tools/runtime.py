@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
@@ -20,6 +20,20 @@ from maxkernel_tools.records.verdicts import SandboxReport
 
 Ending = Literal["completed", "raised", "exited", "crashed", "timed-out", "out-of-memory", "output-flood"]
 """How a child process ended. ``completed`` and ``raised`` carry a reply; the others do not."""
+
+Exceeded = Literal["", "processor-time", "clock-time", "no-progress"]
+"""Which limit ended a compile that is ``timed-out``."""
+
+KERNEL_COMPILE_CPU_S: Final = 120.0
+"""Processor time the compiler may spend on a Pallas kernel."""
+PROGRAM_COMPILE_CPU_S: Final = 300.0
+"""Likewise on a program with computation outside Pallas: whole models of JaxBench need up to 110 s."""
+
+
+def compile_cpu_s(facts: Mapping[str, Any]) -> float:
+    """Return the processor time a compile may take, by what tracing found in the program."""
+    alone = bool(facts.get("pallas_calls")) and not facts.get("flops_outside")
+    return KERNEL_COMPILE_CPU_S if alone else PROGRAM_COMPILE_CPU_S
 
 
 @dataclass(frozen=True)
@@ -53,12 +67,18 @@ class RawError:
 
 @dataclass(frozen=True)
 class ChildReport:
-    """How the process that did the work ended, and what stood around it."""
+    """How the process that did the work ended, and what stood around it.
+
+    A compile that is ``timed-out`` says which limit it ``exceeded`` and how much of it was allowed.
+    """
 
     ending: Ending
     exit_code: int | None = None
     signal: int | None = None
     wall_ms: int = 0
+    cpu_ms: int | None = None
+    exceeded: Exceeded = ""
+    allowed_s: float = 0.0
     peak_rss_bytes: int | None = None
     stdout_tail: str = ""
     stderr_tail: str = ""
@@ -117,6 +137,8 @@ class CompileRequest:
         options: per-compile TPU options, e.g. ``{"xla_tpu_scoped_vmem_limit_kib": "65536"}``.
         dumps: keep the final schedule (slower by 1.1 to 2.6 times).
         toolchain: name of the toolchain to compile with; ``default`` is the installed one.
+        cpu_s: processor time the compiler may use, see :func:`compile_cpu_s`. The clock only backs it up, at a
+            multiple, so that a busy machine does not make a good kernel look bad.
     """
 
     exported: bytes
@@ -124,7 +146,7 @@ class CompileRequest:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     dumps: bool = True
     toolchain: str = "default"
-    timeout_s: float = 120.0
+    cpu_s: float = KERNEL_COMPILE_CPU_S
 
 
 @dataclass(frozen=True)

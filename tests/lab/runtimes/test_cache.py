@@ -73,7 +73,7 @@ def test_the_key_is_everything_that_bears_on_the_answer() -> None:
         cache_key(REQUEST, {**VERSIONS, "jax": "2"}),
     ]
     assert len({KEY, *others}) == 7
-    assert cache_key(replace(REQUEST, timeout_s=1.0), VERSIONS) == KEY
+    assert cache_key(replace(REQUEST, cpu_s=1.0), VERSIONS) == KEY
 
 
 @pytest.mark.parametrize(

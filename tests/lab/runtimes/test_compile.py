@@ -142,10 +142,10 @@ def test_a_killed_service_is_replaced_and_the_call_answers(
 def test_a_compile_past_its_deadline_is_stopped(portal: BlockingPortal, runtime: LocalRuntime, exported) -> None:
     portal.call(runtime.warm)
     before = runtime.processes()[SERVICE]
-    request = CompileRequest(exported=exported(marker="l", size=1024, block=256), target=Target.V6E, timeout_s=0.01)
+    request = CompileRequest(exported=exported(marker="l", size=1024, block=256), target=Target.V6E, cpu_s=0.01)
     reply = portal.call(runtime.compile, request)
     assert not reply.ok
-    assert reply.child.ending == "timed-out"
+    assert (reply.child.ending, reply.child.exceeded) == ("timed-out", "processor-time")
     assert not alive(before)
     again = portal.call(runtime.compile, CompileRequest(exported=request.exported, target=Target.V6E))
     assert again.ok

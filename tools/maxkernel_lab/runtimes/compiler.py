@@ -20,16 +20,16 @@ import anyio
 from anyio.abc import TaskGroup
 
 from maxkernel_lab.runtimes.environment import Toolchain, command, environment
+from maxkernel_lab.runtimes.watching import Allowance, CompileWatch
 from maxkernel_lab.supervision import sockets
 from maxkernel_lab.supervision.processes import Supervised, resident_bytes
 from maxkernel_tools.errors import MachineryError
-from maxkernel_tools.runtime import ChildReport, CompileReply, CompileRequest, Ending
+from maxkernel_tools.runtime import ChildReport, CompileReply, CompileRequest
 from maxkernel_tools.wire import Limits, WireError
 from maxkernel_tools.wire.replies import decode_compile_reply
 from maxkernel_tools.wire.requests import encode_request
 
 _START_S: Final = 120.0
-_LOOK_S: Final = 0.1
 _ATTEMPTS: Final = 4
 _DUMPED_PASSES: Final = (
     r"(final_bundles|post-ra|final_hlo-static-per-bundle-utilization|schedule-analysis_final|TLP-hlo|vmem_report|dedup)"
@@ -44,12 +44,26 @@ class ServiceLimits:
         memory_bytes: a compile beyond it is stopped.
         recycle_bytes: a service at rest beyond it is replaced.
         recycle_compiles: likewise after so many compiles. ``recycle_s``: likewise at this age.
+        clock_factor: seconds by the clock per second of processor time a compile is allowed; a compile that is given
+            little of a busy machine takes long without being at fault.
+        standstill_s: a compile that uses no processor time for so long hangs.
     """
 
     memory_bytes: int = 8 << 30
     recycle_bytes: int = 3 << 30
     recycle_compiles: int = 400
     recycle_s: float = 4 * 3600.0
+    clock_factor: float = 5.0
+    standstill_s: float = 60.0
+
+    def allowance(self, cpu_s: float) -> Allowance:
+        """Return what a compile with ``cpu_s`` of processor time may use."""
+        return Allowance(
+            cpu_s=cpu_s,
+            wall_s=max(cpu_s * self.clock_factor, self.standstill_s),
+            standstill_s=self.standstill_s,
+            memory_bytes=self.memory_bytes,
+        )
 
 
 @dataclass(frozen=True)
@@ -163,54 +177,24 @@ class Compiler:
 
     async def _once(self, service: _Service, request: CompileRequest, *, restarted: bool) -> Compiled:
         nonce = secrets.token_hex(8)
-        mark = service.process.mark()
-        started = time.monotonic()
-        ending: Ending = "crashed"
+        watch = CompileWatch(service.process, self._limits.allowance(request.cpu_s))
         message = None
-        peak = 0
         try:
             async with anyio.create_task_group() as tasks:
-
-                async def watch() -> None:
-                    nonlocal ending, peak
-                    while True:
-                        resident = resident_bytes(service.process.pid)
-                        peak = max(peak, resident)
-                        if resident > self._limits.memory_bytes:
-                            ending = "out-of-memory"
-                            service.process.kill()
-                        await anyio.sleep(_LOOK_S)
-
-                tasks.start_soon(watch)
-                with anyio.move_on_after(request.timeout_s) as scope, contextlib.suppress(OSError, WireError):
+                tasks.start_soon(watch.run)
+                with contextlib.suppress(OSError, WireError):
                     await sockets.send_frame(service.sock, encode_request(request, nonce))
                     message = await sockets.receive_frame(service.sock, Limits(), nonce)
-                if scope.cancelled_caught:
-                    ending = "timed-out"
                 tasks.cancel_scope.cancel()
         except BaseException:
             self._replace(service)  # cancelled in the middle of a compile: there is no way to stop it but this
             raise
-        wall_ms = round((time.monotonic() - started) * 1000)
         if message is None:
             service.process.kill()
-            code = await service.process.wait()
-            child = ChildReport(
-                ending=ending,
-                exit_code=code if code >= 0 else None,
-                signal=-code if code < 0 else None,
-                wall_ms=wall_ms,
-                peak_rss_bytes=peak,
-                stderr_tail=service.process.stderr_since(mark)[-4000:],
-            )
-            raise _ServiceDiedError(child, service.process.stderr_since(mark))
+            child = watch.report(await service.process.wait())
+            raise _ServiceDiedError(child, watch.log())
         service.compiles += 1
-        child = ChildReport(
-            ending="completed",
-            wall_ms=wall_ms,
-            peak_rss_bytes=peak,
-            stderr_tail=service.process.stderr_since(mark)[-4000:],
-        )
+        child = watch.report(None)
         reply = replace(
             decode_compile_reply(message, child, None), restarted=restarted, versions=self._toolchain.versions
         )

@@ -17,6 +17,7 @@ from maxkernel_tools.errors import MachineryError
 
 _TAIL_BYTES: Final = 64 << 10
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Supervised:
@@ -110,3 +111,13 @@ def resident_bytes(pid: int) -> int:
         if len(members) > 1024:
             break
     return total
+
+
+def processor_s(pid: int) -> float | None:
+    """Processor time all threads of ``pid`` have used so far, user and system, in seconds; None once it is gone."""
+    try:
+        # proc(5): the command name, in parentheses, may hold anything; utime and stime are fields 14 and 15.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+    except (OSError, IndexError, ValueError):
+        return None

@@ -20,10 +20,9 @@ from maxkernel_tools.records.compiles import CompileResult, TargetReport
 from maxkernel_tools.records.findings import Finding
 from maxkernel_tools.records.results import errors_first
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.runtime import CompileRequest, TraceReply, TraceRequest
+from maxkernel_tools.runtime import CompileRequest, TraceReply, TraceRequest, compile_cpu_s
 
 TRACE_TIMEOUT_S: Final = 60.0
-COMPILE_TIMEOUT_S: Final = 120.0
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,12 @@ class CompileOptions:
     Attributes:
         dumps: keep the final schedule (for the time estimate and the VMEM map); slower by 1.1 to 2.6 times.
         toolchain: name of the toolchain; ``default`` is the installed one.
-        timeout_s: for one target.
+        cpu_s: processor time for one target; by default what the program warrants.
     """
 
     dumps: bool = True
     toolchain: str = "default"
-    timeout_s: float = COMPILE_TIMEOUT_S
+    cpu_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class _Traced:
                 target=target,
                 dumps=self.options.dumps,
                 toolchain=self.options.toolchain,
-                timeout_s=self.options.timeout_s,
+                cpu_s=self.options.cpu_s or compile_cpu_s(facts),
             )
         )
         found = diagnose_compile(kernel, compiled, facts, target)
@@ -120,6 +119,7 @@ async def compile_kernel(
         findings=findings,
         targets=tuple(reports),
         outputs=tuple(str(spec) for spec in reply.outputs),
+        program_sha256=str(reply.facts.get("program_sha256") or ""),
         took_ms=round((time.monotonic() - started) * 1000),
     )
 

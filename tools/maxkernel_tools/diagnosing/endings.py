@@ -112,11 +112,36 @@ def blowup(error: RawError | None, child: ChildReport) -> Draft | None:
     """The compiler ran out of time or memory on this kernel."""
     if child.ending not in ("timed-out", "out-of-memory") and (error is None or error.type_name != "DeadlineExceeded"):
         return None
-    what = "memory" if child.ending == "out-of-memory" else f"time ({child.wall_ms / 1000:.0f} s)"
+    if child.exceeded in ("clock-time", "no-progress"):
+        return _stopped_by_clock(child)
+    seconds = child.wall_ms / 1000
+    if child.ending == "out-of-memory":
+        what = "memory on this kernel" + (f" at {mib(child.peak_rss_bytes)}" if child.peak_rss_bytes else "")
+    elif child.cpu_ms is None:
+        what = f"time on this kernel ({seconds:.0f} s)"
+    else:
+        used = f"{child.cpu_ms / 1000:.0f} s of processor time ({seconds:.0f} s by the clock)"
+        what = f"time on this kernel: it used {used}; {child.allowed_s:.0f} s are allowed"
     return Draft(
         FindingCode.COMPILE_TIME_BLOWUP,
-        f"The compiler ran out of {what} on this kernel.",
+        f"The compiler ran out of {what}.",
         "Make the unrolled body smaller: replace Python loops by lax.fori_loop (unroll a few), and shrink blocks, "
         "which are unrolled into registers.",
         stage=Stage.COMPILE,
     )
+
+
+def _stopped_by_clock(child: ChildReport) -> Draft:
+    """The compile was ended though it had not used up its processor time: nothing is said about the kernel."""
+    seconds, used = child.wall_ms / 1000, (child.cpu_ms or 0) / 1000
+    if child.exceeded == "no-progress":
+        message = (
+            f"The compiler hung: it used no processor time for {child.allowed_s:.0f} s and was stopped after "
+            f"{seconds:.0f} s, {used:.0f} s of them processor time."
+        )
+    else:
+        message = (
+            f"The compiler was stopped after {seconds:.0f} s by the clock ({child.allowed_s:.0f} s are allowed), of "
+            f"which it got {used:.0f} s of processor time: the machine is too busy to say more about this kernel."
+        )
+    return Draft(FindingCode.TIMED_OUT, message, "Call again when the machine has less to do.", stage=Stage.COMPILE)

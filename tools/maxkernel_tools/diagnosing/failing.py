@@ -64,6 +64,8 @@ def diagnose_compile(
     error = reply.error or _NOWHERE
     evidence = Evidence(kernel=kernel, error=error, facts=facts, target=target)
     grown = blowup(reply.error, reply.child)
+    if grown is not None and grown.code is FindingCode.TIMED_OUT:
+        return (finish(grown, kernel, Stage.COMPILE, target),)
     if grown is not None:
         return _too_much(kernel, grown, evidence)
     if reply.child.ending in ("crashed", "exited") or (reply.error is None and reply.crash_log):

@@ -15,7 +15,7 @@ from maxkernel_tools.profiling.model import Estimate, analyse
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.kernels import KernelSource, ParamValue
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.runtime import CompileReply, CompileRequest, TraceRequest
+from maxkernel_tools.runtime import CompileReply, CompileRequest, TraceRequest, compile_cpu_s
 from maxkernel_tools.schedule.unknown import UnknownFormatError
 
 
@@ -54,7 +54,10 @@ async def build_side(
     failed = diagnose_trace(kernel, traced, target)
     if exported is None:
         return Side(None, failed or (_no_answer(target, traced.child.ending),), facts=traced.facts)
-    compiled = await context.runtime.compile(CompileRequest(exported=exported, target=target, dumps=True))
+    allowed_s = compile_cpu_s(traced.facts)
+    compiled = await context.runtime.compile(
+        CompileRequest(exported=exported, target=target, dumps=True, cpu_s=allowed_s)
+    )
     if not compiled.ok:
         return Side(None, diagnose_compile(kernel, compiled, traced.facts, target), facts=traced.facts)
     return await estimate_side(compiled, traced.facts, target)
