@@ -12,7 +12,9 @@ from maxkernel_tools.records.results import ToolResult
 # Fields that are there even while a job runs or the call was refused; the rest of a result may be absent.
 _ALWAYS: Final = ("ok", "summary")
 # Below this depth an output schema says only "object" or "array": clients validate with it, people read the docs.
-_OUTPUT_DEPTH: Final = 2
+_OUTPUT_DEPTH: Final = 1
+# Findings and artifacts are spelled out in no schema: every tool has them, and repeated they would be half the list.
+_COMMON_DEPTH: Final = 0
 # Longer vocabularies grow from version to version; a client that kept an old list would refuse a valid answer.
 _ENUM_VALUES: Final = 12
 
@@ -30,8 +32,11 @@ def input_schema(tool: Tool) -> dict[str, Any]:
 
 def output_schema(tool: Tool) -> dict[str, Any]:
     """Return the schema of the tool's structured result, which may also be the common fields alone."""
-    schema = _shallow(_inlined(tool.result, mode="serialization"), _OUTPUT_DEPTH)
-    properties = cast("dict[str, Any]", schema["properties"])
+    fields = cast("dict[str, Any]", _inlined(tool.result, mode="serialization")["properties"])
+    properties = {
+        name: _shallow(field, _COMMON_DEPTH if name in ToolResult.model_fields else _OUTPUT_DEPTH)
+        for name, field in fields.items()
+    }
     common = [name for name in _ALWAYS if name in ToolResult.model_fields]
     return {"type": "object", "properties": properties, "required": common}
 

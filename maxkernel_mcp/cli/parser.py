@@ -78,6 +78,14 @@ def _kernel_verbs(verbs: Any) -> None:
     profiling.add_argument("--target", default="", metavar="TPU")
     profiling.add_argument("--mode", default="auto", help="auto, estimate or device")
     profiling.add_argument("--against", default="reference", help="reference, none or a run id")
+    tuning = _verb(verbs, "autotune", _tool("autotune_kernel"), "find the fastest values of a kernel's PARAMS")
+    _workload_options(tuning)
+    tuning.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
+    tuning.add_argument("--target", default="", metavar="TPU")
+    tuning.add_argument(
+        "--space", action="append", default=[], metavar="K=V,V,...", help="values to try (default: the file's SPACE)"
+    )
+    tuning.add_argument("--budget", type=int, default=0, metavar="N", help="configurations to compile at most")
 
 
 def _task_verbs(verbs: Any) -> None:
@@ -107,6 +115,11 @@ def _record_verbs(verbs: Any) -> None:
     export.add_argument("file", metavar="FILE.csv")
     read = _verb(kinds, "read", _lazy("records", "read"), "print an artifact, by its uri", json_flag=False)
     read.add_argument("uri", metavar="maxkernel://runs/RUN/ARTIFACT")
+    verifying = _verb(
+        verbs, "verify", _tool("verify_run"), "recompute what an accepted verdict rests on, and judge again"
+    )
+    verifying.add_argument("run_id", metavar="RUN")
+    verifying.add_argument("--hashes-only", action="store_true", help="compare hashes; do not judge the kernel again")
     jobs: argparse.ArgumentParser = verbs.add_parser("jobs", help="look at, stop or continue jobs")
     acts = jobs.add_subparsers(dest="act", required=True, metavar="get|cancel|resume")
     getting = _verb(acts, "get", _tool("get_job"), "how a job stands")
@@ -123,6 +136,8 @@ def _optimize_verb(verbs: Any) -> None:
     parser.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
     parser.add_argument("--input", dest="inputs", action="append", default=[], metavar="SPEC")
     parser.add_argument("--paradigm", default="", help="auto, search or hitl")
+    parser.add_argument("--policy", default="", help="of a search: parallel, beam, mcts, islands or random")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a search")
     parser.add_argument("--author", default="", help="who writes kernels; builtin needs no key")
     parser.add_argument("--target", default="", metavar="TPU")
     parser.add_argument("--budget", type=int, default=0, metavar="N", help="kernels to try at most")

@@ -18,10 +18,12 @@ from maxkernel_tools.records.jobs import RunListResult
 from maxkernel_tools.records.profiles import ProfileResult
 from maxkernel_tools.records.results import ToolResult
 from maxkernel_tools.records.tasks import TaskListResult
+from maxkernel_tools.records.tuning import TuneResult
 from maxkernel_tools.records.verdicts import TestResult
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _PIPED_COLUMNS: Final = 160
+_REASON: Final = 90
 _COMMON: Final = frozenset({"ok", "state", "summary", "findings", "artifacts", "took_ms", "run_id", "job_id"})
 
 
@@ -89,6 +91,8 @@ def _table(result: ToolResult) -> Table | None:
         return _test_table(result)
     if isinstance(result, ProfileResult):
         return _profile_table(result)
+    if isinstance(result, TuneResult):
+        return _tune_table(result)
     if isinstance(result, TaskListResult):
         return _rows(
             ("id", "tier", "operator", "title", "labels"),
@@ -158,6 +162,21 @@ def _profile_table(result: ProfileResult) -> Table:
             ("reference", _us(other.time_us), other.time_source, other.bound_by, _percent(other.roofline_fraction))
         )
     return _rows(("", f"time on {result.target}", "source", "bound by", "of roofline"), rows)
+
+
+def _tune_table(result: TuneResult) -> Table:
+    rows = [
+        (
+            " ".join(f"{name}={value}" for name, value in report.params.items()),
+            report.state,
+            _us(report.time_us),
+            _bytes(report.vmem_bytes),
+            report.tested or "",
+            report.reason if len(report.reason) <= _REASON else report.reason[: _REASON - 1] + "…",
+        )
+        for report in result.configurations
+    ]
+    return _rows(("configuration", "", f"time on {result.target}", "VMEM", "numerics", "why"), rows)
 
 
 def _rows(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:

@@ -51,6 +51,8 @@ def tool_arguments(name: str, options: argparse.Namespace) -> dict[str, Any]:
     arguments = {key: value for key, value in values.items() if key in fields and value not in ("", [], None)}
     if "params" in arguments:
         arguments["params"] = dict(_param(text) for text in arguments["params"])
+    if "space" in arguments:
+        arguments["space"] = dict(_values(text) for text in arguments["space"])
     return arguments
 
 
@@ -63,6 +65,15 @@ def _param(text: str) -> tuple[str, bool | int | float | str]:
     except ValueError:
         parsed = {"True": True, "False": False}.get(value, value)
     return name, parsed if isinstance(parsed, (bool, int, float)) else value
+
+
+def _values(text: str) -> tuple[str, list[bool | int | float | str]]:
+    name, sign, values = text.partition("=")
+    if not sign or not name.isidentifier() or not values:
+        raise MisuseError(
+            f"--space {text!r}.", allowed="NAME=VALUE,VALUE,...", action="Write it like --space BLOCK_M=128,256."
+        )
+    return name, [_param(f"{name}={value}")[1] for value in values.split(",")]
 
 
 def shell_settings(options: argparse.Namespace, arguments: Mapping[str, Any]) -> Settings:

@@ -24,6 +24,7 @@ TOOLS = [
     "compile_kernel",
     "test_kernel",
     "profile_kernel",
+    "autotune_kernel",
     "start_optimization",
     "get_job",
     "cancel_job",

@@ -59,5 +59,12 @@ def test_prunes_compiles_few_tests_the_winner_and_resumes(
     judged.append({})
     again = portal.call(tune)
     assert again.best_us is not None
-    assert sum(report.cached for report in again.configurations) == 4
+    assert again.compiles == 0
+    assert sum(report.cached and report.time_us is not None for report in again.configurations) == 4
+    assert [report.params for report in again.configurations if report.state == "pruned"] == [
+        report.params for report in result.configurations if report.state == "pruned"
+    ]
     assert again.best_us <= (result.best_us or 0)
+    table = (folder / "configurations.csv").read_text().splitlines()
+    assert table[0].startswith("BM,BN,BK,state,time_us")
+    assert len(table) == 13

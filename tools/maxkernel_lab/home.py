@@ -37,6 +37,11 @@ class Home:
         return self.root / "cache"
 
     @property
+    def tuned(self) -> Path:
+        """What the autotuner learned, by chip, kernel and shape."""
+        return self.root / "tuned"
+
+    @property
     def slots(self) -> Path:
         """Admission lock files shared by all labs of the user."""
         return self.root / "slots"

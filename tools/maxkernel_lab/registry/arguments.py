@@ -42,6 +42,16 @@ class GetTaskArguments(Arguments):
     inputs: Annotated[_Specs, Field(description='Abstract inputs without a task: ["bf16[8192,8192]"].')] = ()
 
 
+class LookupDocsArguments(Arguments):
+    """What to look up."""
+
+    query: Annotated[
+        str,
+        Field(max_length=400, description="A name (pltpu.make_async_copy, also misspelt) or words (wait for a DMA)."),
+    ]
+    limit: Annotated[int, Field(ge=1, le=20)] = 5
+
+
 class KernelArguments(Arguments):
     """One kernel on one workload."""
 
@@ -95,6 +105,19 @@ class ProfileArguments(_ReferenceArguments):
     )
 
 
+class AutotuneArguments(_ReferenceArguments):
+    """Arguments of ``autotune_kernel``."""
+
+    target: Annotated[str, Field(max_length=50, description=f"TPU generation: {_TARGETS}.")] = ""
+    space: Annotated[
+        dict[str, Annotated[tuple[ParamValue, ...], Field(max_length=256)]],
+        Field(max_length=16, description="Values to try per name of PARAMS: {BLOCK_M: [128, 256]}. Default: SPACE."),
+    ] = Field(default_factory=dict[str, tuple[ParamValue, ...]])
+    budget: Annotated[
+        int, Field(ge=0, le=4096, description="Configurations to compile at most; 0: a quarter of them, at least 8.")
+    ] = 0
+
+
 class OptimizeArguments(Arguments):
     """Arguments of ``start_optimization``."""
 
@@ -103,6 +126,11 @@ class OptimizeArguments(Arguments):
     inputs: Annotated[_Specs, Field(description="Abstract inputs of that reference.")] = ()
     start_from: Annotated[_Path, Field(description="Path of a kernel to improve.")] = ""
     paradigm: Annotated[Literal["", "auto", "search", "hitl"], Field(description="Default: the settings' (auto).")] = ""
+    policy: Annotated[
+        Literal["", "parallel", "beam", "mcts", "islands", "random"],
+        Field(description="Who chooses in a graph search. Default: the settings' (parallel)."),
+    ] = ""
+    seed: Annotated[int, Field(ge=0, le=1 << 31, description="Seed of a graph search; 0: the settings' (0).")] = 0
     author: Annotated[str, Field(max_length=200, description="Who writes kernels; builtin needs no key.")] = ""
     target: Annotated[str, Field(max_length=50, description=f"TPU generation: {_TARGETS}.")] = ""
     budget: Annotated[int, Field(ge=0, le=100_000, description="Kernels to try at most; 0: the settings'.")] = 0
@@ -125,6 +153,13 @@ class GetRunArguments(Arguments):
     """Arguments of ``get_run``."""
 
     run_id: Annotated[str, Field(max_length=40, description="As a result gave it: r-…")]
+
+
+class VerifyArguments(Arguments):
+    """Arguments of ``maxkernel verify``."""
+
+    run_id: Annotated[str, Field(max_length=40, description="As a result gave it: r-…")]
+    hashes_only: Annotated[bool, Field(description="Compare hashes; do not judge the kernel again.")] = False
 
 
 class ListRunsArguments(Arguments):

@@ -6,15 +6,26 @@ import difflib
 from typing import Final
 
 from maxkernel_lab.registry import arguments as args
-from maxkernel_lab.registry import environment, job_tools, kernel_tools, run_tools, task_tools
+from maxkernel_lab.registry import (
+    docs_tools,
+    environment,
+    job_tools,
+    kernel_tools,
+    run_tools,
+    task_tools,
+    tuning_tools,
+    verifying,
+)
 from maxkernel_lab.registry.definition import Tool
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.compiles import CompileResult
+from maxkernel_tools.records.docs import LookupResult
 from maxkernel_tools.records.environments import EnvironmentResult
 from maxkernel_tools.records.jobs import JobResult, RunListResult, RunResult
 from maxkernel_tools.records.profiles import ProfileResult
 from maxkernel_tools.records.tasks import TaskListResult, TaskResult
-from maxkernel_tools.records.verdicts import TestResult
+from maxkernel_tools.records.tuning import TuneResult
+from maxkernel_tools.records.verdicts import TestResult, VerifyResult
 
 TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
@@ -46,6 +57,16 @@ TOOLS: Final[tuple[Tool, ...]] = (
         long=True,
     ),
     Tool(
+        name="lookup_docs",
+        title="Look up documentation",
+        description="Signatures and documentation of the installed jax and Pallas, by name or by words, and passages of "
+        "a guide to TPU kernels (tiling, memory, pipelining, DMA, matmul, attention, numerics).",
+        arguments=args.LookupDocsArguments,
+        result=LookupResult,
+        handler=docs_tools.lookup_docs,
+        long=True,
+    ),
+    Tool(
         name="compile_kernel",
         title="Compile a kernel",
         description="Compile a JAX Pallas kernel with the real TPU compiler, no TPU needed. Answers per target: errors "
@@ -73,6 +94,17 @@ TOOLS: Final[tuple[Tool, ...]] = (
         arguments=args.ProfileArguments,
         result=ProfileResult,
         handler=kernel_tools.profile_kernel,
+        long=True,
+    ),
+    Tool(
+        name="autotune_kernel",
+        title="Autotune a kernel",
+        description="Find the fastest values of a kernel's PARAMS over its SPACE with few compiles: what cannot fit or "
+        "cannot win is pruned first, the winner's numerics are tested. Answers every configuration and why it fell; "
+        "the tuned source is an artifact, the file is never edited. What was timed is kept for the next call.",
+        arguments=args.AutotuneArguments,
+        result=TuneResult,
+        handler=tuning_tools.autotune_kernel,
         long=True,
     ),
     Tool(
@@ -130,7 +162,20 @@ TOOLS: Final[tuple[Tool, ...]] = (
         handler=run_tools.list_runs,
     ),
 )
-_BY_NAME: Final = {tool.name: tool for tool in TOOLS}
+SHELL_TOOLS: Final[tuple[Tool, ...]] = (
+    Tool(
+        name="verify_run",
+        title="Verify a run",
+        description="Recompute every hash an accepted verdict rests on, judge the kernel again, and say what differs.",
+        arguments=args.VerifyArguments,
+        result=VerifyResult,
+        handler=verifying.verify_run,
+        long=True,
+    ),
+)
+"""Tools that only the shell offers: a client's own verdicts are no matter of trust between it and its server."""
+
+_BY_NAME: Final = {tool.name: tool for tool in (*TOOLS, *SHELL_TOOLS)}
 
 
 def find_tool(name: str) -> Tool:
@@ -144,7 +189,7 @@ def find_tool(name: str) -> Tool:
         close = difflib.get_close_matches(name, _BY_NAME, n=1)
         raise MisuseError(
             f"Unknown tool {name[:80]!r}.",
-            allowed=", ".join(_BY_NAME) + ".",
+            allowed=", ".join(tool.name for tool in TOOLS) + ".",
             action=f"Did you mean {close[0]}?" if close else "Call one of these.",
         )
     return tool

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio.to_thread
 from pydantic import ValidationError
@@ -24,13 +24,17 @@ from maxkernel_tools.errors import MisuseError, UnavailableError
 from maxkernel_tools.records.compiles import CompileResult
 from maxkernel_tools.records.profiles import ProfileResult, SideProfile
 from maxkernel_tools.records.results import ToolResult, errors_first
-from maxkernel_tools.records.verdicts import TestResult
+from maxkernel_tools.records.verdicts import TestLevel, TestResult
 
 if TYPE_CHECKING:
     from typing import Literal
 
+    from maxkernel_tools.records.targets import Target
+
 BENCHMARK: Final = "jaxbench"
 SOURCE_ARTIFACT: Final = "kernel.py"
+REFERENCE_ARTIFACT: Final = "reference.py"
+ResultT = TypeVar("ResultT", bound=ToolResult)
 
 
 async def compile_kernel(services: Services, arguments: CompileArguments, progress: Progress) -> ToolResult:
@@ -39,10 +43,10 @@ async def compile_kernel(services: Services, arguments: CompileArguments, progre
     call = kernel_call(services, arguments)
     from maxkernel_tools.compiling import compile_kernel as tool  # noqa: PLC0415 - see the module's docstring
 
-    context, sink = await _open_run(services, call, progress)
+    context, sink = await open_run(services, call, progress)
     result: CompileResult = await tool(call, chosen, context)
     first = next((report for report in result.targets if report.estimated_us is not None), None)
-    return await _keep(
+    return await keep(
         services,
         result,
         sink,
@@ -69,10 +73,17 @@ async def test_kernel(services: Services, arguments: TestArguments, progress: Pr
             allowed="a task, or inputs with reference (text) or reference_path (a plain JAX file defining workload).",
             action="Pass one.",
         )
+    return await judge(services, call, arguments.level, target, progress)
+
+
+async def judge(
+    services: Services, call: KernelCall, level: TestLevel, target: Target, progress: Progress
+) -> TestResult:
+    """Test a candidate, with the stage in the record of its own run."""
     from maxkernel_tools.checking import test_kernel as tool  # noqa: PLC0415 - see the module's docstring
 
-    context, sink = await _open_run(services, call, progress)
-    result: TestResult = await tool(call, arguments.level, context, target=target)
+    context, sink = await open_run(services, call, progress)
+    result: TestResult = await tool(call, level, context, target=target)
     row = StageRow(
         run_id=context.run_id,
         stage="test",
@@ -83,7 +94,7 @@ async def test_kernel(services: Services, arguments: TestArguments, progress: Pr
         mode="hardened",
         verdict=result.verdict,
     )
-    return await _keep(services, result, sink, row)
+    return await keep(services, result, sink, row)
 
 
 async def profile_kernel(services: Services, arguments: ProfileArguments, progress: Progress) -> ToolResult:
@@ -103,7 +114,7 @@ async def profile_kernel(services: Services, arguments: ProfileArguments, progre
         against = _earlier_profile(services, arguments.against, target.value)
     from maxkernel_tools.profiling import profile_kernel as tool  # noqa: PLC0415 - see the module's docstring
 
-    context, sink = await _open_run(services, call, progress)
+    context, sink = await open_run(services, call, progress)
     result: ProfileResult = await tool(call, target, against, context)
     row = StageRow(
         run_id=context.run_id,
@@ -116,10 +127,10 @@ async def profile_kernel(services: Services, arguments: ProfileArguments, progre
         time_source=result.time_source,
         speedup=result.speedup.value if result.speedup else None,
     )
-    return await _keep(services, result, sink, row)
+    return await keep(services, result, sink, row)
 
 
-async def _open_run(services: Services, call: KernelCall, progress: Progress) -> tuple[CallContext, RunArtifacts]:
+async def open_run(services: Services, call: KernelCall, progress: Progress) -> tuple[CallContext, RunArtifacts]:
     """Make the run's record with its source, and return what the tool is given."""
     run_id = run_id_of(call)
     task = call.workload.task
@@ -139,7 +150,7 @@ async def _open_run(services: Services, call: KernelCall, progress: Progress) ->
     sink = RunArtifacts(services.store, run_id)
     await sink.put(SOURCE_ARTIFACT, "kernel-source", call.kernel.text)
     if call.workload.reference is not None:
-        await sink.put("reference.py", "reference-source", call.workload.reference.text)
+        await sink.put(REFERENCE_ARTIFACT, "reference-source", call.workload.reference.text)
     context = CallContext(runtime=services.runtime, artifacts=sink, progress=progress, run_id=run_id)
     return context, sink
 
@@ -150,6 +161,7 @@ def _config(services: Services, call: KernelCall) -> Mapping[str, Any]:
         "import_roots": list(call.kernel.import_roots),
         "file": call.kernel.file,
         "task_sha256": task.sha256 if task else None,
+        "task_folder": str(task.folder) if task and not _is_inside(task.folder, services) else None,
         "reference_sha256": call.workload.reference.sha256 if call.workload.reference else None,
         "author": services.settings.author,
         "paradigm": services.settings.paradigm,
@@ -160,7 +172,7 @@ def _is_inside(folder: Path, services: Services) -> bool:
     return any(folder.is_relative_to(root) for root in services.benchmark_roots)
 
 
-async def _keep(services: Services, result: ToolResult, sink: RunArtifacts, row: StageRow) -> ToolResult:
+async def keep(services: Services, result: ResultT, sink: RunArtifacts, row: StageRow) -> ResultT:
     """Complete the common fields, record the stage, and return the result."""
     known = {artifact.uri: artifact for artifact in (*result.artifacts, *sink.kept)}
     whole = result.model_copy(

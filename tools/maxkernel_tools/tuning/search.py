@@ -13,11 +13,11 @@ from maxkernel_tools.compiling.refusing import refuse
 from maxkernel_tools.context import CallContext, KernelCall
 from maxkernel_tools.diagnosing import diagnose_compile, diagnose_trace
 from maxkernel_tools.profiling.sides import estimate_side
-from maxkernel_tools.records.findings import Finding
+from maxkernel_tools.records.findings import Finding, FindingCode
 from maxkernel_tools.records.kernels import params_key
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.records.tuning import ConfigReport
-from maxkernel_tools.runtime import CompileRequest, TraceRequest
+from maxkernel_tools.records.tuning import ConfigReport, ConfigState
+from maxkernel_tools.runtime import CompileRequest, TraceRequest, compile_cpu_s
 from maxkernel_tools.tuning.cache import TuningCache
 from maxkernel_tools.tuning.floors import floor_us, guess_us
 from maxkernel_tools.tuning.space import Config
@@ -25,14 +25,32 @@ from maxkernel_tools.tuning.surrogate import Surrogate
 
 PARALLEL = 2
 """Configurations traced at once; the runtime admits heavy work by its own rules."""
+_ORDER: dict[ConfigState, int] = {
+    "best": 0,
+    "timed": 1,
+    "incorrect": 2,
+    "refused": 3,
+    "not-reached": 4,
+    "pruned": 5,
+}
+_PASSING = frozenset(
+    {
+        FindingCode.TIMED_OUT,
+        FindingCode.OUT_OF_MEMORY,
+        FindingCode.MACHINERY_FAILED,
+        FindingCode.COMPILER_CRASH,
+        FindingCode.COMPILE_TIME_BLOWUP,
+    }
+)
 
 
 @dataclass
 class _Known:
-    """What is known of one configuration."""
+    """What is known of one configuration. ``passing``: it fell for a reason another machine or hour may not have."""
 
     report: ConfigReport
     guess_us: float = 0.0
+    passing: bool = False
     exported: bytes | None = None
     facts: Mapping[str, Any] | None = None
 
@@ -82,6 +100,10 @@ class Search:
             for at, known in enumerate(self._known)
         ]
 
+    def table(self) -> list[ConfigReport]:
+        """Return all reports, the best first, then by state and time."""
+        return sorted(self.reports(), key=lambda one: (_ORDER[one.state], one.time_us or 0.0))
+
     def fastest(self) -> list[int]:
         """Return timed configurations that are not rejected, fastest first."""
         timed = [at for at, known in enumerate(self._known) if known.report.time_us and at not in self._rejected]
@@ -105,11 +127,20 @@ class Search:
     # -- facts -------------------------------------------------------------------------------------------------------
 
     async def look(self, limit: int) -> None:
-        """Trace every configuration: prune what cannot run, rank the rest by what it must move and compute."""
+        """Trace every configuration: prune what cannot run, rank the rest by what it must move and compute.
+
+        Where earlier calls spent this budget already, nothing is traced: what they learned is the answer.
+        """
         versions = await self.context.runtime.versions()
         if self._cache is not None:
             path = self._cache.path(self.call, self.target, versions)
             self._stored = await anyio.to_thread.run_sync(self._cache.load, path)
+        for known, config in zip(self._known, self.configs, strict=True):
+            stored = self._stored.get(params_key(config))
+            if stored is not None:
+                known.report = stored.model_copy(update={"cached": True})
+        if self._spent() >= limit or all(known.report.cached for known in self._known):
+            return
         gate = anyio.CapacityLimiter(PARALLEL)
         done = 0
 
@@ -122,12 +153,18 @@ class Search:
                 await self.context.progress(done, len(self.configs) + limit, f"looked at {done} configurations")
 
         async with anyio.create_task_group() as tasks:
-            for at in range(len(self.configs)):
-                tasks.start_soon(one, at)
+            for at, known in enumerate(self._known):
+                # A timed one is traced again: how far its guess was off corrects the guesses of the others.
+                if known.report.state in {"not-reached", "timed"}:
+                    tasks.start_soon(one, at)
+
+    def _spent(self) -> int:
+        """Return how much of the budget is spent, by this call and by those whose results are stored."""
+        stored = sum(known.report.cached and known.report.state in {"timed", "refused"} for known in self._known)
+        return self.compiles + stored
 
     async def _trace(self, at: int) -> None:
         known = self._known[at]
-        stored = self._stored.get(params_key(self.configs[at]))
         call = self.call_with(at)
         reply = await self.context.runtime.trace(
             TraceRequest(kernel=call.kernel, inputs=call.workload.inputs, params=call.params, targets=(self.target,))
@@ -138,16 +175,15 @@ class Search:
             self._drop(known, "pruned", found, "it cannot be traced")
             return
         hardware = chip(self.target)
-        refused = refuse(call.kernel, reply.facts, self.target)
         floor = floor_us(reply.facts, hardware)
+        known.guess_us = max(floor, guess_us(reply.facts, hardware))
+        known.exported, known.facts = exported, reply.facts
+        if known.report.state == "timed":
+            return
         known.report = known.report.model_copy(update={"floor_us": floor, "reason": "beyond the budget"})
+        refused = refuse(call.kernel, reply.facts, self.target)
         if refused is not None:
             self._drop(known, "pruned", (refused,), "it cannot fit")
-            return
-        known.exported, known.facts = exported, reply.facts
-        known.guess_us = max(floor, guess_us(reply.facts, hardware))
-        if stored is not None:
-            known.report = stored.model_copy(update={"cached": True})
 
     # -- compiles ----------------------------------------------------------------------------------------------------
 
@@ -157,7 +193,7 @@ class Search:
         if not open_ones:
             return
         surrogate = Surrogate([self.configs[at] for at in open_ones], [self._known[at].guess_us for at in open_ones])
-        while self.compiles < limit:
+        while self._spent() < limit:
             at = self._next(open_ones, surrogate)
             if at is None:
                 return
@@ -199,7 +235,8 @@ class Search:
             return
         self.compiles += 1
         call = self.call_with(at)
-        reply = await self.context.runtime.compile(CompileRequest(exported=exported, target=self.target, dumps=True))
+        request = CompileRequest(exported=exported, target=self.target, dumps=True, cpu_s=compile_cpu_s(facts))
+        reply = await self.context.runtime.compile(request)
         if not reply.ok:
             self._drop(
                 known, "refused", diagnose_compile(call.kernel, reply, facts, self.target), "the compiler refused it"
@@ -219,18 +256,22 @@ class Search:
                 "vmem_bytes": profile.vmem_bytes,
             }
         )
-        await self._remember(known.report)
+        await self.remember()
 
-    async def _remember(self, report: ConfigReport) -> None:
+    async def remember(self) -> None:
+        """Keep what is known for later calls: times, and what was refused for a reason that will not go away."""
         if self._cache is None:
             return
+        for known in self._known:
+            if known.report.state in {"timed", "refused", "pruned"} and not known.passing:
+                self._stored[params_key(known.report.params)] = known.report
         versions = await self.context.runtime.versions()
-        self._stored[params_key(report.params)] = report
         path = self._cache.path(self.call, self.target, versions)
         await anyio.to_thread.run_sync(self._cache.save, path, dict(self._stored))
 
     @staticmethod
     def _drop(known: _Known, state: str, found: tuple[Finding, ...], otherwise: str) -> None:
+        known.passing = not found or any(finding.code in _PASSING for finding in found)
         reason = f"{found[0].code.value}: {found[0].message}"[:240] if found else otherwise
         known.report = known.report.model_copy(update={"state": state, "reason": reason})
         known.exported = None

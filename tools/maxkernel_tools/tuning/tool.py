@@ -13,10 +13,11 @@ from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Sta
 from maxkernel_tools.records.kernels import ParamValue, params_key
 from maxkernel_tools.records.results import Artifact, Speedup, errors_first
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.records.tuning import ConfigReport, ConfigState, TuneResult
+from maxkernel_tools.records.tuning import ConfigReport, TuneResult
 from maxkernel_tools.runtime import TraceRequest
 from maxkernel_tools.tuning.cache import TuningCache
 from maxkernel_tools.tuning.patching import with_params
+from maxkernel_tools.tuning.report import as_csv
 from maxkernel_tools.tuning.search import Search
 from maxkernel_tools.tuning.space import Config, spell_out
 
@@ -67,6 +68,7 @@ async def autotune_kernel(
     search = Search(call, target, configs, context, cache)
     await search.look(limit)
     await search.compile_some(limit)
+    await search.remember()
     await _test(search, check)
     findings = errors_first(_findings(search, limit))
     artifacts = await _artifacts(search, context)
@@ -102,6 +104,17 @@ def _findings(search: Search, limit: int) -> list[Finding]:
                 target=search.target,
             )
         )
+    elif not search.needs_verdict:
+        found.append(
+            Finding(
+                code=FindingCode.PROFILE_ADVICE,
+                severity=Severity.NOTE,
+                stage=Stage.TUNE,
+                message="The numerics of no configuration were tested: there is nothing to compare with.",
+                hint="Pass a task or a reference; a tiling that leaves work out is fast.",
+                target=search.target,
+            )
+        )
     left = sum(report.state == "not-reached" for report in search.reports())
     if left:
         found.append(
@@ -110,7 +123,7 @@ def _findings(search: Search, limit: int) -> list[Finding]:
                 severity=Severity.NOTE,
                 stage=Stage.TUNE,
                 message=f"{left} configurations were not compiled: the budget of {limit} was spent on likelier ones.",
-                hint="Raise the budget; what was timed is kept.",
+                hint="Raise the budget; what was timed is kept, and the same call again answers from it at once.",
                 target=search.target,
             )
         )
@@ -118,11 +131,12 @@ def _findings(search: Search, limit: int) -> list[Finding]:
 
 
 async def _artifacts(search: Search, context: CallContext) -> tuple[Artifact, ...]:
+    kept = [await context.artifacts.put("configurations.csv", "table", as_csv(search.table()))]
     best = search.best()
-    if best is None:
-        return ()
-    patched = await anyio.to_thread.run_sync(with_params, search.call.kernel.text, search.configs[best])
-    return (await context.artifacts.put("kernel-tuned.py", "kernel-source", patched),)
+    if best is not None:
+        patched = await anyio.to_thread.run_sync(with_params, search.call.kernel.text, search.configs[best])
+        kept.append(await context.artifacts.put("kernel-tuned.py", "kernel-source", patched))
+    return tuple(kept)
 
 
 def _result(search: Search, findings: tuple[Finding, ...], artifacts: tuple[Artifact, ...], took_ms: int) -> TuneResult:
@@ -139,8 +153,6 @@ def _result(search: Search, findings: tuple[Finding, ...], artifacts: tuple[Arti
             significant=low > 1,
             against="default",
         )
-    order: dict[ConfigState, int] = {"best": 0, "timed": 1, "incorrect": 2, "refused": 3, "not-reached": 4, "pruned": 5}
-    table: list[ConfigReport] = sorted(search.reports(), key=lambda one: (order[one.state], one.time_us or 0.0))
     return TuneResult(
         ok=winner is not None,
         run_id=search.context.run_id,
@@ -158,7 +170,7 @@ def _result(search: Search, findings: tuple[Finding, ...], artifacts: tuple[Arti
         speedup=ratio,
         compiles=search.compiles,
         considered=len(search.configs),
-        configurations=tuple(table),
+        configurations=tuple(search.table()),
     )
 
 
