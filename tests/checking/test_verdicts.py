@@ -33,10 +33,11 @@ def test_a_right_kernel_gets_a_receipt_that_verifies(portal: BlockingPortal, run
     assert result.receipt is not None
     versions = portal.call(runtime.versions)
     seeds = [case.seed for case in result.cases if case.seed is not None]
-    assert receipts.verify(result.receipt, call, versions=versions, seeds=seeds) == ()
+    assert receipts.differences(result.receipt, call, versions=versions, seeds=seeds) == ()
+    assert receipts.terms_of(result.receipt) == ("quick", "v6e")
     changed = KernelCall(call.kernel.model_copy(update={"text": call.kernel.text + "\n"}), call.workload)
-    differing = receipts.verify(result.receipt, changed, versions={**versions, "jax": "0.0"}, seeds=[1])
-    assert [text.split(" differs")[0] for text in differing] == ["the kernel", "the seeds", "jax"]
+    differing = receipts.differences(result.receipt, changed, versions={**versions, "jax": "0.0"}, seeds=[1])
+    assert [item.what for item in differing] == ["the kernel", "the seeds", "jax"]
 
 
 def test_two_runs_draw_different_seeds(portal: BlockingPortal, runtime: Any) -> None:

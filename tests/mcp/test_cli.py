@@ -115,6 +115,7 @@ def test_a_broken_kernel_is_a_no_with_the_line(place: Path) -> None:
         (["compile", "k.py", "--input", "f32[8]", "--target", "v9"], "tpu7x"),
         (["compile", "k.py", "--no-such-flag"], "unrecognized arguments"),
         (["runs", "show", "r-0"], "Unknown run"),
+        (["verify", "r-0"], "Unknown run"),
         (["jobs", "get", "j-0"], "Unknown job"),
         (["runs", "read", "maxkernel://runs/r-0/x"], "No artifact"),
         (["optimize", "8p_GEM"], "8p_GEMM"),

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from maxkernel_lab.registry.arguments import GetRunArguments, ListRunsArguments
 from maxkernel_lab.registry.definition import Services
+from maxkernel_lab.store import RunRow
 from maxkernel_tools.context import Progress
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.jobs import RunListResult, RunResult, StageRecord
@@ -24,15 +25,7 @@ def read_run(services: Services, run_id: str) -> RunResult:
     Raises:
         MisuseError: there is no such run.
     """
-    row = services.store.run(run_id)
-    if row is None:
-        recent = [line.run_id for line in services.store.list_runs(task=None, kind=None, verdict=None, limit=100)[0]]
-        close = difflib.get_close_matches(run_id, recent, n=1, cutoff=0.7)
-        raise MisuseError(
-            f"Unknown run {run_id!r}.",
-            allowed="the run_id of a result" + (f"; recent: {', '.join(recent[:5])}." if recent else "; none yet."),
-            action=f"Did you mean {close[0]}?" if close else "See list_runs.",
-        )
+    row = known_run(services, run_id)
     stages = services.store.stages(run_id)
     last = stages[-1] if stages else None
     words = "; ".join(f"{stage.stage}: {stage.summary}" for stage in _newest(stages))
@@ -49,6 +42,24 @@ def read_run(services: Services, run_id: str) -> RunResult:
         config=dict(row.config),
         stages=tuple(_newest(stages)),
     )
+
+
+def known_run(services: Services, run_id: str) -> RunRow:
+    """Return a run's record.
+
+    Raises:
+        MisuseError: there is no such run.
+    """
+    row = services.store.run(run_id)
+    if row is None:
+        recent = [line.run_id for line in services.store.list_runs(task=None, kind=None, verdict=None, limit=100)[0]]
+        close = difflib.get_close_matches(run_id, recent, n=1, cutoff=0.7)
+        raise MisuseError(
+            f"Unknown run {run_id!r}.",
+            allowed="the run_id of a result" + (f"; recent: {', '.join(recent[:5])}." if recent else "; none yet."),
+            action=f"Did you mean {close[0]}?" if close else "See list_runs.",
+        )
+    return row
 
 
 def _newest(stages: tuple[StageRecord, ...]) -> list[StageRecord]:

@@ -171,6 +171,13 @@ class RunStore:
         )
         return json.loads(rows[0]["result"]) if rows else None
 
+    def verdicts(self, run_id: str) -> tuple[tuple[str | None, dict[str, Any]], ...]:
+        """Return the verdict in the index and the whole result of each of the run's tests, oldest first."""
+        rows = self._database.read(
+            "SELECT verdict, result FROM stages WHERE run_id=? AND stage='test' ORDER BY id", (run_id,)
+        )
+        return tuple((row["verdict"], json.loads(row["result"])) for row in rows)
+
     def list_runs(
         self, *, task: str | None, kind: str | None, verdict: str | None, limit: int
     ) -> tuple[tuple[RunLine, ...], int]:

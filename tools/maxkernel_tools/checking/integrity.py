@@ -40,7 +40,8 @@ def of_facts(call: KernelCall, facts: Mapping[str, Any]) -> list[Finding]:
         hint = "Compute tables inside the kernel, or pass them as inputs."
         found.append(finding(source, FindingCode.INTEGRITY_LARGE_CONSTANT, text, hint=hint, stage=Stage.GUARD))
     task = call.workload.task
-    if task is not None and task.facts.requires_pallas:
+    # where the trace could not be read the exported bytes decide: an unread trace is no evidence against a kernel
+    if task is not None and task.facts.requires_pallas and "unavailable" not in facts:
         found += _work(call, facts)
     return found
 

@@ -84,6 +84,7 @@ async def test_kernel(
             options=[answer.question.options for answer in session.answers],
             versions=versions,
             seeds=[item.seed for item in decision.cases if item.seed is not None],
+            imported_files=full.imported_files,
         )
     artifact = await context.artifacts.put("test-cases.json", "test-cases", _table(decision))
     return _result(

@@ -101,6 +101,7 @@ class FindingCode(StrEnum):
     SCHEDULE_UNAVAILABLE = "schedule-unavailable"
     SHAPE_NOT_EXERCISED = "shape-not-exercised"
     SANDBOX_INCOMPLETE = "sandbox-incomplete"
+    RECEIPT_MISMATCH = "receipt-mismatch"
     # Profile: what to try next, each grounded in a figure of the profile
     PROFILE_ADVICE = "profile-advice"
     # Integrity

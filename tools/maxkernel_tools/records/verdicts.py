@@ -61,7 +61,11 @@ class SandboxReport(Record):
 
 
 class Receipt(Record):
-    """Hashes an accepted verdict rests on; ``maxkernel verify`` recomputes them."""
+    """Hashes an accepted verdict rests on; ``maxkernel verify`` recomputes them.
+
+    Attributes:
+        imported_files: hash of every file of the user's project the kernel imported, by path under its import root.
+    """
 
     candidate_sha256: str
     task_sha256: str
@@ -70,6 +74,7 @@ class Receipt(Record):
     flags: str
     versions: dict[str, str]
     seed_commitment: str
+    imported_files: dict[str, str] = Field(default_factory=dict)
 
 
 class TestResult(ToolResult):
@@ -93,3 +98,29 @@ class TestResult(ToolResult):
     unexercised: tuple[str, ...] = ()
     shape_generality: str = ""
     receipt: Receipt | None = None
+
+
+class Difference(Record):
+    """One thing an accepted verdict rests on that is not what it was."""
+
+    what: str
+    then: str
+    now: str
+
+
+class VerifyResult(ToolResult):
+    """Answer of ``maxkernel verify``: whether an accepted verdict still stands.
+
+    Attributes:
+        rerun: the kernel was judged again on new seeds; without it only hashes were compared.
+        compared: what was recomputed. differences: what of it is not as it was.
+        verdict_then: the recorded verdict. verdict_now: the new one; empty without a rerun.
+    """
+
+    level: str = ""
+    target: str = ""
+    rerun: bool = False
+    verdict_then: str = ""
+    verdict_now: str = ""
+    compared: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
