@@ -102,6 +102,9 @@ def _task_verbs(verbs: Any) -> None:
 
 
 def _record_verbs(verbs: Any) -> None:
+    docs = _verb(verbs, "docs", _tool("lookup_docs"), "look up the installed jax and Pallas, and the guide")
+    docs.add_argument("query", help="a name, also misspelt, or words")
+    docs.add_argument("--limit", type=int, default=5)
     _verb(verbs, "env", _tool("describe_environment"), "what this lab is and where its settings come from")
     runs: argparse.ArgumentParser = verbs.add_parser("runs", help="list, show or export runs")
     kinds = runs.add_subparsers(dest="kind", required=True, metavar="list|show|export")

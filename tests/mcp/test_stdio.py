@@ -21,6 +21,7 @@ TOOLS = [
     "describe_environment",
     "list_tasks",
     "get_task",
+    "lookup_docs",
     "compile_kernel",
     "test_kernel",
     "profile_kernel",

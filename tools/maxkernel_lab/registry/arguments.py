@@ -118,6 +118,19 @@ class AutotuneArguments(_ReferenceArguments):
     ] = 0
 
 
+class DiffArguments(Arguments):
+    """Arguments of ``diff_traces``."""
+
+    baseline: Annotated[
+        _Path,
+        Field(description="A capture (*.xplane.pb, *.trace.json.gz, or its folder), or a profiled run: r-…, r-…@v5e."),
+    ]
+    candidate: Annotated[_Path, Field(description="The same kind. Negative deltas mean this side is faster.")]
+    core: Annotated[int, Field(ge=-1, le=65535, description="Core to compare; -1: the lowest in the baseline.")] = -1
+    candidate_core: Annotated[int, Field(ge=-1, le=65535, description="Core of the candidate; -1: the same.")] = -1
+    target: Annotated[str, Field(max_length=50, description=f"Chip, where a capture does not say: {_TARGETS}.")] = ""
+
+
 class OptimizeArguments(Arguments):
     """Arguments of ``start_optimization``."""
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from maxkernel_lab.registry import arguments as args
 from maxkernel_lab.registry import (
+    diff_tools,
     docs_tools,
     environment,
     job_tools,
@@ -19,6 +20,7 @@ from maxkernel_lab.registry import (
 from maxkernel_lab.registry.definition import Tool
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.compiles import CompileResult
+from maxkernel_tools.records.diffs import DiffResult
 from maxkernel_tools.records.docs import LookupResult
 from maxkernel_tools.records.environments import EnvironmentResult
 from maxkernel_tools.records.jobs import JobResult, RunListResult, RunResult
@@ -105,6 +107,17 @@ TOOLS: Final[tuple[Tool, ...]] = (
         arguments=args.AutotuneArguments,
         result=TuneResult,
         handler=tuning_tools.autotune_kernel,
+        long=True,
+    ),
+    Tool(
+        name="diff_traces",
+        title="Compare two runs",
+        description="Where the time went between two profiler captures: parity first, then a delta split exactly over "
+        "ops, each with a verdict against measured noise and what changed. Also compares two profiled runs by the "
+        "compiler's schedule. The whole table and an HTML view are artifacts.",
+        arguments=args.DiffArguments,
+        result=DiffResult,
+        handler=diff_tools.diff_traces,
         long=True,
     ),
     Tool(
