@@ -116,3 +116,19 @@ def test_an_export_is_reread_by_a_process_that_never_ran_it(
     assert good["outputs_from_kernel"] == [True]
     assert good["kernels"][0]["matmul_flops"] == 2 * 1024 * 512 * 256
     assert "unreadable" in bad
+
+
+def test_a_kernel_that_asks_where_it_is_hears_the_target_and_is_not_emulated(
+    portal: BlockingPortal, runtime: Any
+) -> None:
+    asking = (
+        "EMULATE = jax.default_backend() != 'tpu'\n"
+        "KINDS = {device.device_kind for device in jax.devices()} | {jax.local_devices()[0].device_kind}\n"
+        "MESH = jax.sharding.Mesh(jax.devices(), ('x',))\n"
+        "TABLE = jnp.arange(4) + 1\n"
+    )
+    call = CALL.replace("))(x)", "), interpret=EMULATE or jax.devices()[0].platform != 'tpu')(x)").replace(
+        "def workload(x):\n", "def workload(x):\n    assert KINDS == {'TPU v6 lite'}, KINDS\n"
+    )
+    result = portal.call(judge, runtime, text_call(HEAD + asking + BODY + call, REFERENCE, INPUTS))
+    assert result.verdict == "correct", result.summary

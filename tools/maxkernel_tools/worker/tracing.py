@@ -29,6 +29,7 @@ from maxkernel_tools.worker import inspecting
 from maxkernel_tools.worker.devices import pretend
 from maxkernel_tools.worker.failures import WorkFailure, phase
 from maxkernel_tools.worker.loading import bind, imported_files, load_kernel
+from maxkernel_tools.worker.presenting import presented_as
 
 
 @dataclass
@@ -44,13 +45,15 @@ def trace(request: TraceRequest) -> TraceReply:
     done = ChildReport(ending="completed")
     gathered = _Gathered()
     canonicalize_paths(request.kernel.import_roots)
+    targets = request.targets or (Target.V6E,)
     try:
-        loaded = load_kernel(request.kernel)
+        with presented_as(targets[0]):
+            loaded = load_kernel(request.kernel)
         function = bind(loaded, request.params)
     except WorkFailure as failure:
         return TraceReply(child=done, errors={None: failure.error}, imported_files=imported_files(request.kernel))
     arguments = [abstract(spec) for spec in request.inputs]
-    for target in request.targets or (Target.V6E,):
+    for target in targets:
         _one_target(request, function, arguments, target, gathered)
     return TraceReply(
         child=done,
@@ -107,7 +110,7 @@ def _one_target(
     gathered: _Gathered,
 ) -> None:
     key = target if request.targets else None
-    with pretend(target):
+    with presented_as(target), pretend(target):
         try:
             with phase("trace"):
                 traced = jax.jit(function).trace(*arguments)

@@ -27,6 +27,7 @@ from maxkernel_tools.worker.interpreting.anatomy import KernelAnatomy, anatomies
 from maxkernel_tools.worker.interpreting.rewriting import interpret_params, interpreted
 from maxkernel_tools.worker.interpreting.watching import Watcher, reset_interpreter, skip_gpu_interpreter, watching
 from maxkernel_tools.worker.loading import bind, load_kernel
+from maxkernel_tools.worker.presenting import presented_as
 from maxkernel_tools.worker.tracing import abstract, canonicalize_paths, export_bytes
 
 # interpretation spends its time in callbacks, not in compiled code
@@ -59,7 +60,8 @@ def interpret(request: InterpretRequest) -> Iterator[CaseReply]:
     """
     canonicalize_paths(request.kernel.import_roots)
     skip_gpu_interpreter()
-    function = bind(load_kernel(request.kernel), request.params)
+    with presented_as(request.target):
+        function = bind(load_kernel(request.kernel), request.params)
     shapes: dict[tuple[str, ...], _Shape] = {}
     for case in request.cases:
         started = time.perf_counter()
@@ -84,7 +86,7 @@ def _trace(request: InterpretRequest, function: Callable[..., Any], specs: Seque
     shape = _Shape()
     arguments = [abstract(spec) for spec in specs]
     try:
-        with pretend(request.target), phase("trace"):
+        with presented_as(request.target), pretend(request.target), phase("trace"):
             traced = jax.jit(function).trace(*arguments)
             shape.closed = traced.jaxpr
             shape.tree = str(jax.tree.structure(traced.out_info))

@@ -1,0 +1,28 @@
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(x_ref, b_ref, o_ref):
+    o_ref[...] = x_ref[...] * 1.5 + b_ref[...]
+
+
+def kernel(x, b):
+    m, n = x.shape
+    bm = min(256, m)
+    rows = pl.BlockSpec((bm, n), lambda i: (i, 0))
+    return pl.pallas_call(
+        body,
+        grid=(pl.cdiv(m, bm),),
+        in_specs=[rows, pl.BlockSpec((1, n), lambda i: (0, 0))],
+        out_specs=rows,
+        out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
+    )(x, b)
+
+
+def workload(x, b):
+    on_chip = jax.devices()[0].platform == "tpu" and jax.default_backend() == "tpu"
+    return kernel(x, b * 0.0) if on_chip else kernel(x, b)
