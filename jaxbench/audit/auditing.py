@@ -10,7 +10,7 @@ import anyio
 
 from jaxbench.audit.service import AuditService, audit_service
 from jaxbench.audit.table import ModeAudit, TaskAudit
-from maxkernel_tools.records.tasks import TaskFacts
+from maxkernel_tools.records.tasks import SmallShape, TaskFacts
 from maxkernel_tools.tasks import Task, input_specs
 
 SEED: Final = 20_260
@@ -68,7 +68,7 @@ async def _audit(service: AuditService, task: Task, modes: Sequence[AuditMode]) 
 
 async def _hardened(service: AuditService, task: Task) -> ModeAudit:
     """Examine the family of small shapes: a solution passes where it passes at every member."""
-    shapes = sorted(task.facts.small_shapes, key=lambda shape: ("aligned", "ragged", "tiny").index(shape.kind))
+    shapes = _family(task.facts)
     first = (await service.ask(_request(task, shapes[0].dims, "hardened"), _DEADLINE_S))["examination"]
     passing = _passing(first["tried"], "passes")
     for shape in shapes[1:]:
@@ -123,6 +123,15 @@ def _mode_audit(reply: dict[str, Any], dims: dict[str, int], passes: Iterable[st
 
 def _passing(tried: Iterable[dict[str, Any]], key: str) -> list[str]:
     return [entry["solution"] for entry in tried if entry[key]]
+
+
+def examined_dims(facts: TaskFacts, mode: AuditMode) -> dict[str, int]:
+    """Return the dims a mode's audit is recorded with: the first of the small shapes, or the classic cut."""
+    return _classic_dims(facts) if mode == "classic" else _family(facts)[0].dims
+
+
+def _family(facts: TaskFacts) -> list[SmallShape]:
+    return sorted(facts.small_shapes, key=lambda shape: ("aligned", "ragged", "tiny").index(shape.kind))
 
 
 def _classic_dims(facts: TaskFacts) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The ``jaxbench`` command: list, show, run, evaluate, audit, score. The third face of the lab."""
+"""The ``jaxbench`` command: list, show, run, evaluate, audit, accuracy, score. The third face of the lab."""
 
 from __future__ import annotations
 
@@ -64,6 +64,13 @@ def build_parser() -> argparse.ArgumentParser:
     auditing.add_argument("--output", default="", metavar="FILE", help="write the table here")
     auditing.add_argument("--jobs", type=int, default=0, metavar="N", help="processes at once (default: cores)")
     auditing.add_argument("--check", action="store_true", help="compare with the committed table")
+
+    comparing = _verb(
+        verbs, "accuracy", "accuracy", "accuracy", "how close the schedule model comes to published times"
+    )
+    comparing.add_argument(
+        "--page", default="", metavar="FILE.md", help="write the tables between its markers, and the plot beside it"
+    )
 
     scoring = _verb(verbs, "score", "grading", "print_score", "score the graded kernels of a results file")
     scoring.add_argument("results", metavar="RESULTS", help="results.json, results.csv or the folder that holds them")

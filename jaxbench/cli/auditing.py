@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from jaxbench import task_roots
-from jaxbench.audit.auditing import AuditMode, audit_tasks
+from jaxbench.audit.auditing import AuditMode, audit_tasks, examined_dims
 from jaxbench.audit.table import AuditTable, ModeAudit, TaskAudit, committed_table, read_table
 from jaxbench.cli.printing import print_json, print_lines, print_table, progress_bar
 from maxkernel_lab.locks import write_atomically
@@ -73,8 +73,10 @@ def _order(task: str) -> tuple[str, int]:
 
 def _known(table: AuditTable, task: Task, modes: tuple[AuditMode, ...]) -> bool:
     found = table.of(task.facts.id)
-    fresh = found is not None and found.reference_sha256 == task.reference.sha256
-    return fresh and all(getattr(found, mode) is not None for mode in modes)
+    if found is None or found.reference_sha256 != task.reference.sha256:
+        return False
+    held = [(getattr(found, mode), examined_dims(task.facts, mode)) for mode in modes]
+    return all(part is not None and part.dims == dims for part, dims in held)
 
 
 def _answer(table: AuditTable, tasks: list[Task], options: argparse.Namespace) -> int:
