@@ -20,6 +20,7 @@ from maxkernel_tools.records.targets import Target, parse_target
 FILE_NAME: Final = "maxkernel.toml"
 ENV_PREFIX: Final = "MAXKERNEL_"
 PARADIGMS: Final = ("auto", "search", "hitl")
+POLICIES: Final = ("parallel", "beam", "mcts", "islands", "random")
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _GIB: Final = 1 << 30
 
@@ -34,6 +35,7 @@ class Settings:
         roots: folders files may be read from, absolute and resolved.
         task_roots: the user's own task catalogues, besides the face's.
         paradigm: ``auto``, ``search`` or ``hitl``.
+        search_policy: who chooses in a graph search. ``search_seed``: of its chance.
         author: who writes kernels, e.g. ``builtin``.
         target: the TPU generation used where a call names none.
         budget_evaluations: kernels an optimisation may try. ``budget_minutes``: wall time it may take.
@@ -49,6 +51,8 @@ class Settings:
     roots: tuple[Path, ...]
     task_roots: tuple[Path, ...] = ()
     paradigm: Literal["auto", "search", "hitl"] = "auto"
+    search_policy: str = "parallel"
+    search_seed: int = 0
     author: str = "builtin"
     target: Target = Target.V6E
     budget_evaluations: int = 24
@@ -241,6 +245,8 @@ _PARSERS: Final[dict[str, Callable[[object, Path], Any]]] = {
     "roots": _paths,
     "task_roots": _paths,
     "paradigm": _choice(*PARADIGMS),
+    "search_policy": _choice(*POLICIES),
+    "search_seed": _number(int, 0, 1 << 31),
     "author": _text,
     "target": _target,
     "budget_evaluations": _number(int, 1, 100_000),
@@ -252,6 +258,8 @@ _PARSERS: Final[dict[str, Callable[[object, Path], Any]]] = {
 }
 _TOML_NAMES: Final = (
     "paradigm",
+    "search.policy",
+    "search.seed",
     "author",
     "target",
     "roots",

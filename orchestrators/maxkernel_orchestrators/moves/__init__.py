@@ -37,9 +37,13 @@ def catalogue() -> tuple[Move, ...]:
     return tuple(Move.model_validate(entry) for entry in json.loads(text))
 
 
-def catalogue_words() -> str:
-    """The catalogue as a planner reads it."""
-    return "\n".join(
+def catalogue_words(only: str = "") -> str:
+    """The catalogue as a planner reads it; ``only`` the move that is wanted, where one is."""
+    lines = [
         f"- {move.name}: when {move.helps_when}. Should change: {move.changes}. Risks: {move.risks}."
         for move in catalogue()
-    )
+        if only in {"", move.name}
+    ]
+    if only:
+        lines.append(f"This time the move is {only}: plan it on the kernel above, as well as it can be done.")
+    return "\n".join(lines)

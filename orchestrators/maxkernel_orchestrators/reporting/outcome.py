@@ -92,7 +92,7 @@ class OptimizationResult(ToolResult):
 
 
 def outcome_of(
-    ending: Ending, *, job_id: str, task: str, target: str, author: str, cost: CostLedger
+    ending: Ending, *, job_id: str, task: str, target: str, author: str, paradigm: str, cost: CostLedger
 ) -> OptimizationResult:
     """Turn a run's end into its result. Nothing unverified gets a path, nothing insignificant a claim."""
     common = OptimizationResult(
@@ -102,6 +102,7 @@ def outcome_of(
         task=task,
         target=target,
         author=author,
+        paradigm=paradigm,
         stopped=ending.reason,
         candidates=tuple(_line(candidate) for candidate in ending.candidates),
         cost=cost,

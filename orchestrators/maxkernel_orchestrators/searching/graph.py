@@ -45,7 +45,7 @@ class Graph:
         self._connection.execute("PRAGMA synchronous=NORMAL")
         self._connection.executescript(_SCHEMA)
         self.nodes: dict[int, Node] = {}
-        self._keys: dict[str, int] = {}
+        self._marks: dict[str, int] = {}
         for (record,) in self._connection.execute("SELECT record FROM nodes ORDER BY id"):
             self._index(Node.model_validate_json(record))
         self.batches = self._read_batches()
@@ -97,12 +97,14 @@ class Graph:
         self._connection.execute("INSERT OR REPLACE INTO nodes VALUES (?, ?)", (node.id, node.model_dump_json()))
         self._index(node)
 
-    def known(self, key: str, before: int) -> Node | None:
-        """Return the node that is this very candidate, asked for before ``before``; None where there is none."""
-        found = self._keys.get(key)
-        return self.nodes[found] if found is not None and found < before else None
+    def known(self, mark: str) -> Node | None:
+        """Return the node whose key or program is ``mark``; None where there is none."""
+        found = self._marks.get(mark) if mark else None
+        return self.nodes[found] if found is not None else None
 
     def _index(self, node: Node) -> None:
         self.nodes[node.id] = node
-        if node.key and node.state != "duplicate":
-            self._keys.setdefault(node.key, node.id)
+        if node.state != "duplicate":
+            for mark in (node.key, node.program):
+                if mark:
+                    self._marks.setdefault(mark, node.id)

@@ -67,7 +67,7 @@ class Lessons:
         self._by_move.setdefault(node.move, _Tally()).add(effect, failed)
 
     def expected(self, context: str, move: str) -> tuple[float, int]:
-        """Return the mean log speed-up to expect, shrunk to the move's overall mean and to 0, and how often it was seen."""
+        """Return the mean log speed-up to expect, shrunk to the move's mean and to 0, and how often it was seen."""
         overall = self._by_move.get(move)
         prior = overall.total / (overall.count + _PRIOR_WEIGHT) if overall else 0.0
         here = self._by_context.get((context, move))

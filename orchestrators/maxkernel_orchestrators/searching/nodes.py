@@ -17,23 +17,27 @@ class Node(Record):
         id: its place in the order of asking; ``ROOT`` is 0.
         parent: the node it was made from; None for the root.
         move: the move that made it, e.g. ``tiling: block_m up``.
-        key: what the candidate is, for recognising it when another move leads to it again.
+        key: hash of its text and parameters; ``program`` of the program it traces to. Either one tells that another
+            move led to the same candidate again.
         state: ``root``, ``verified``, ``screened`` (timed, too slow to be worth a test), ``failed`` or ``duplicate``.
         time_us: by the clock all nodes share; None where there is none.
         bound_by: the bottleneck its profile names.
         vmem: fraction of VMEM it uses, 0 to 1; None where unknown.
         moves: what may be tried from here.
+        note: what came of it, in a line.
     """
 
     id: int
     parent: int | None = None
     move: str = ""
     key: str = ""
+    program: str = ""
     state: str = "root"
     time_us: float | None = None
     bound_by: str = "unknown"
     vmem: float | None = None
     moves: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def open(self) -> bool:

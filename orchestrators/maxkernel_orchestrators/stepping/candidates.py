@@ -14,7 +14,7 @@ from maxkernel_tools.records.kernels import ParamValue
 from maxkernel_tools.records.profiles import ProfileResult
 from maxkernel_tools.records.verdicts import TestResult
 
-CandidateState = Literal["not-compiled", "incorrect", "not-profiled", "verified"]
+CandidateState = Literal["not-compiled", "incorrect", "not-profiled", "screened", "verified"]
 
 
 class Trial(Record):
@@ -32,11 +32,13 @@ class Candidate(Record):
     Attributes:
         name: ``c1``, ``c2``, ... in the order they were made.
         parent: the candidate it climbed from.
-        state: ``verified`` only if the grader called these very params correct and a profile exists.
+        state: ``screened`` was timed and found too slow to be worth a test. ``verified`` only if the grader called
+            these very params correct and a profile exists.
         run_id: the lab's record of it.
         test: the newest verdict on these params.
         profile: against the reference.
         trials: what tuning tried.
+        program: hash of the traced program, where it compiled.
         problem: why it is not verified, in one sentence.
     """
 
@@ -53,6 +55,7 @@ class Candidate(Record):
     repairs: int = 0
     findings: tuple[Finding, ...] = ()
     problem: str = ""
+    program: str = ""
 
     @property
     def time_us(self) -> float | None:

@@ -21,18 +21,24 @@ def own_implementation(source: str) -> Implementation:
     """Wrap the user's file; where its ``PARAMS`` and ``SPACE`` are plain literals, tuning may use them."""
     declared = _literals(source)
     params = _plain(declared.get("PARAMS"))
-    space = declared.get("SPACE")
     trials: list[dict[str, ParamValue]] = []
-    if params and isinstance(space, dict):
-        # One change at a time from the author's own values: the cross product is the autotuner's business.
-        for name, values in cast("dict[Any, Any]", space).items():
-            options = list(cast("list[Any]", values)) if isinstance(values, list | tuple) else []
-            trials.extend(
-                {**params, str(name): value}
-                for value in options
-                if name in params and value != params[str(name)] and isinstance(value, bool | int | float | str)
-            )
+    # One change at a time from the author's own values: the cross product is the autotuner's business.
+    for name, values in declared_space(source).items():
+        trials.extend({**params, name: value} for value in values if name in params and value != params[name])
     return Implementation(source=source, params=params, trials=tuple(trials[:_MOST_TRIALS]), note="The user's kernel.")
+
+
+def declared_space(source: str) -> dict[str, tuple[ParamValue, ...]]:
+    """Return the values a file's ``SPACE`` names per parameter; empty where it has none, or none in plain literals."""
+    space = _literals(source).get("SPACE")
+    if not isinstance(space, dict):
+        return {}
+    found: dict[str, tuple[ParamValue, ...]] = {}
+    for name, values in cast("dict[Any, Any]", space).items():
+        if isinstance(values, list | tuple):
+            options = cast("list[Any]", values)
+            found[str(name)] = tuple(one for one in options if isinstance(one, bool | int | float | str))
+    return found
 
 
 def _literals(source: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class Step:
         tell: hears what is going on.
         may_evaluate: whether the budget allows another timing.
         max_repairs: per step, over compile and test together.
+        tune: whether the values a kernel declares worth trying are timed within the step.
     """
 
     bench: Bench
@@ -37,6 +38,7 @@ class Step:
     tell: Tell
     may_evaluate: Callable[[], bool] = field(default=lambda: True)
     max_repairs: int = 3
+    tune: bool = True
 
     async def make(self, name: str, parent: str | None, plan: Plan, situation: Situation) -> Candidate:
         """Implement ``plan`` and take the kernel through every gate."""
@@ -74,6 +76,31 @@ class Step:
                 return _settled(blank, state, tested, trouble)
             implementation = repaired.implementation
             repairs += 1
+
+    async def compiled(self, blank: Candidate) -> Candidate:
+        """Compile a kernel nobody judged; its program is known afterwards where that went well."""
+        self.tell("compile", f"{blank.name} for {self.bench.target}")
+        compiled = await self.bench.compile(blank.source, blank.params)
+        if not compiled.ok:
+            return _settled(blank, "not-compiled", None, Trouble("compile", compiled.summary, compiled.findings, 0))
+        return blank.model_copy(update={"program": compiled.program_sha256, "state": "screened"})
+
+    async def timed(self, compiled: Candidate) -> Candidate:
+        """Time a compiled kernel; it has no verdict yet, and so can win nothing."""
+        self.tell("profile", compiled.name)
+        profile = await self.bench.profile(compiled.source, compiled.params, "none")
+        known = {"profile": profile, "run_id": profile.run_id, "findings": profile.findings}
+        if profile.ok is not True or profile.time_us is None:
+            known |= {"state": "not-profiled", "problem": f"There is no time for it: {profile.summary}"}
+        return compiled.model_copy(update=known)
+
+    async def tested(self, timed: Candidate) -> Candidate:
+        """Give a timed kernel its verdict."""
+        self.tell("test", f"{timed.name}: aligned, ragged and tiny shapes")
+        tested = await self.bench.test(timed.source, timed.params, "quick")
+        if tested.verdict != "correct":
+            return _settled(timed, "incorrect", tested, Trouble("test", tested.summary, tested.findings, 0))
+        return timed.model_copy(update={"state": "verified", "test": tested, "problem": ""})
 
     async def _gates(
         self, name: str, implementation: Implementation, repairs: int
@@ -124,7 +151,7 @@ class Step:
         self, name: str, implementation: Implementation
     ) -> tuple[dict[str, ParamValue], tuple[Trial, ...]]:
         """Time the defaults and the values worth trying; return the fastest and all that was seen."""
-        if not implementation.trials:
+        if not implementation.trials or not self.tune:
             return implementation.params, ()
         seen: list[Trial] = []
         best, best_us = implementation.params, float("inf")

@@ -40,8 +40,7 @@ def stop_reason(
         return "evaluations"
     if limits.wall_s and wall_s >= limits.wall_s:
         return "wall-time"
-    fraction = best.profile.roofline_fraction if best and best.profile else None
-    if fraction is not None and fraction >= limits.roofline_fraction:
+    if at_roofline(limits, best):
         return "roofline"
     failed = 0
     for candidate in reversed(candidates):
@@ -53,6 +52,12 @@ def stop_reason(
     if _without_gain(candidates, limits.gain) >= limits.patience:
         return "marginal-return"
     return None
+
+
+def at_roofline(limits: Limits, best: Candidate | None) -> bool:
+    """Whether there is nothing left to gain."""
+    fraction = best.profile.roofline_fraction if best and best.profile else None
+    return fraction is not None and fraction >= limits.roofline_fraction
 
 
 def _without_gain(candidates: Sequence[Candidate], gain: float) -> int:

@@ -22,11 +22,11 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
     """
     settings = services.settings
     paradigm = arguments.paradigm or settings.paradigm
-    if paradigm != "auto":
+    if paradigm == "hitl":
         raise MisuseError(
-            f"The paradigm {paradigm!r} is not available yet.",
-            allowed="auto; a person can go step by step with the single tools.",
-            action="Leave the paradigm out, or say auto.",
+            "Human in the loop is not something that can be started and left alone.",
+            allowed="auto or search; a person can go step by step with the single tools.",
+            action="Leave the paradigm out, or say auto or search.",
         )
     wanted = workload(services, task=arguments.task, inputs=arguments.inputs, reference_path=arguments.reference_path)
     if wanted.reference is None:
@@ -45,6 +45,15 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
         },
         "home": str(services.home.root),
     }
+    if paradigm == "search":
+        config["policy"] = arguments.policy or settings.search_policy
+        config["seed"] = arguments.seed or settings.search_seed
+    elif arguments.policy or arguments.seed:
+        raise MisuseError(
+            f"policy and seed are for a graph search, not for {paradigm}.",
+            allowed="policy and seed with paradigm search.",
+            action="Add paradigm search, or leave them out.",
+        )
     if wanted.task is not None:
         in_catalog = wanted.task.folder.parent in services.benchmark_roots
         config["task"] = wanted.task.facts.id if in_catalog else str(wanted.task.folder)

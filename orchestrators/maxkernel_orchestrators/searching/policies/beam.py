@@ -1,4 +1,4 @@
-"""``beam``: generations; each tries a few moves from every member, and the best of all that is known go on (elitist)."""
+"""``beam``: generations; each tries a few moves from every member, and the best of all known go on (elitist)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``islands``: evolution on several islands, each with an archive of elites over bottleneck and VMEM use (MAP-Elites)."""
+"""``islands``: evolution on islands, each with an archive of elites over bottleneck and VMEM use (MAP-Elites)."""
 
 from __future__ import annotations
 

@@ -29,8 +29,9 @@ class _Branch:
 
 
 class Mcts(Policy):
-    """UCT with max backup and progressive widening. A choice counts as a visit at once, so that choices made together
-    spread.
+    """UCT with max backup and progressive widening.
+
+    A choice counts as a visit at once, so that choices made together spread.
     """
 
     def __init__(self) -> None:
@@ -50,13 +51,13 @@ class Mcts(Policy):
                 return here
             if not children:
                 return None
-            here = max(children, key=lambda child: self._score(branch, child))
+            visits = branch.visits
+            here = max(children, key=lambda child: self._score(visits, self._branches[child]))
 
-    def _score(self, parent: _Branch, child_id: int) -> float:
-        child = self._branches[child_id]
+    def _score(self, visits: int, child: _Branch) -> float:
         overall = self._branches[ROOT].best
         value = math.exp(SHARPNESS * (overall - child.best)) if math.isfinite(child.best) else 0.0
-        return value + EXPLORATION * math.sqrt(math.log(parent.visits + 1) / (child.visits + 1))
+        return value + EXPLORATION * math.sqrt(math.log(visits + 1) / (child.visits + 1))
 
     def taken(self, parent: int) -> None:
         """Count a visit, and one untried move less, all the way up."""

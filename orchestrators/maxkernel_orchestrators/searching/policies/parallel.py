@@ -22,7 +22,7 @@ class Parallel(Policy):
         self._ranks = [Ranks(self.frontier) for _ in range(CLIMBERS)]
 
     def choose(self, rng: Random) -> int | None:
-        """Return the climber's best open node; one that has none starts a new design, or helps the best of the others."""
+        """Return the climber's best open node; one without starts a new design, or helps the best of the others."""
         own = self._ranks[self._lanes.turn].best()
         if own is not None:
             return own

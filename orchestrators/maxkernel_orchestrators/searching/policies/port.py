@@ -49,8 +49,8 @@ class Policy(ABC):
     def choose(self, rng: Random) -> int | None:
         """Return an open node to go on from."""
 
-    def taken(self, parent: int) -> None:
+    def taken(self, parent: int) -> None:  # noqa: B027 - some policies have nothing to note
         """Note that a move from ``parent`` is under way."""
 
-    def told(self, node: Node) -> None:
+    def told(self, node: Node) -> None:  # noqa: B027 - likewise
         """Note an outcome; the frontier and the lessons know it already."""
