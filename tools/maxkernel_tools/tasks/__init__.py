@@ -2,7 +2,15 @@
 
 from maxkernel_tools.tasks.catalog import TaskCatalog
 from maxkernel_tools.tasks.loading import REFERENCE_FILE, TASK_FILE, Task, load_task
-from maxkernel_tools.tasks.sizing import check_dims, flops, hbm_bytes, input_specs, output_specs
+from maxkernel_tools.tasks.sizing import (
+    check_dims,
+    flops,
+    hbm_bytes,
+    input_specs,
+    least_flops,
+    least_hbm_bytes,
+    output_specs,
+)
 
 __all__ = [
     "REFERENCE_FILE",
@@ -13,6 +21,8 @@ __all__ = [
     "flops",
     "hbm_bytes",
     "input_specs",
+    "least_flops",
+    "least_hbm_bytes",
     "load_task",
     "output_specs",
 ]

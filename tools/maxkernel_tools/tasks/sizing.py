@@ -39,6 +39,21 @@ def hbm_bytes(facts: TaskFacts, dims: Mapping[str, int] | None = None, dtype: st
     return _formula(facts, "work.bytes", facts.work.bytes, {**(dims or facts.dims), ITEM: item})
 
 
+def least_flops(facts: TaskFacts, dims: Mapping[str, int] | None = None) -> int:
+    """Return the operations the known algebraic rewrite needs at ``dims``; those of the formula where there is none."""
+    if not facts.work.least_flops:
+        return flops(facts, dims)
+    return _formula(facts, "work.least_flops", facts.work.least_flops, dict(dims or facts.dims))
+
+
+def least_hbm_bytes(facts: TaskFacts, dims: Mapping[str, int] | None = None, dtype: str | None = None) -> int:
+    """Return the bytes that must cross HBM even where dead inputs are left unread."""
+    if not facts.work.least_bytes:
+        return hbm_bytes(facts, dims, dtype)
+    item = max(1, DTYPES[dtype or facts.dtype][1] // 8)
+    return _formula(facts, "work.least_bytes", facts.work.least_bytes, {**(dims or facts.dims), ITEM: item})
+
+
 def check_dims(facts: TaskFacts, dims: Mapping[str, int]) -> str | None:
     """Return why ``dims`` are not allowed for the task (a broken rule, a fixed dim changed), or None."""
     if set(dims) != set(facts.dims):
