@@ -15,21 +15,31 @@ class Budget(BaseModel):
     Attributes:
         evaluations: candidates profiled.
         wall_s: wall time over all sessions of the job.
+        tokens: of all exchanges with minds, in and out.
+        usd: what those may cost.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     evaluations: int = 24
     wall_s: float = 1200.0
+    tokens: int = 0
+    usd: float = 0.0
 
 
 class JobConfig(BaseModel):
-    """A job's config. Unknown fields are kept for newer versions and ignored here."""
+    """A job's config. Unknown fields are kept for newer versions and ignored here.
+
+    Attributes:
+        policy: who chooses in a graph search. ``seed``: of its chance.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     kind: str = "optimization"
     paradigm: Literal["auto", "search", "hitl"] = "auto"
+    policy: str = "parallel"
+    seed: int = 0
     author: str = "builtin"
     target: str = "v6e"
     task: str = ""

@@ -33,18 +33,28 @@ class BuiltinMind:
         self._drafts: tuple[Draft, ...] | None = None
         self.reason = ""
 
+    def designs(self, situation: Situation) -> list[str]:
+        """Moves of every blueprint that fits, most promising first."""
+        return [draft.move for draft in self._all(situation)]
+
+    def design(self, situation: Situation, move: str) -> Plan:
+        """Return the plan of the blueprint with that move.
+
+        Raises:
+            ValueError: there is none.
+        """
+        for draft in self._all(situation):
+            if draft.move == move:
+                return _planned(draft)
+        raise ValueError(f"The built-in author has no blueprint for {move!r}.")
+
     async def plan(self, situation: Situation) -> Plan | None:
         """Return the next blueprint that was not tried; None when there is none that is likely to pay."""
         tried = {attempt.move for attempt in situation.attempts}
         written = any(attempt.state == "verified" and attempt.move != OWN_MOVE for attempt in situation.attempts)
         for draft in self._all(situation):
             if draft.move not in tried and (draft.close or not written):
-                return Plan(
-                    move=draft.move,
-                    hypothesis=_REASONS.get(draft.move, draft.move),
-                    expects=(Expectation(figure="time_us", direction="down"),),
-                    tiling=", ".join(f"{name}={value}" for name, value in draft.params.items()),
-                )
+                return _planned(draft)
         return None
 
     async def implement(self, situation: Situation, plan: Plan) -> Implementation:
@@ -83,6 +93,15 @@ class BuiltinMind:
         if self._drafts is None:
             self._drafts, self.reason = _drafted(situation)
         return self._drafts
+
+
+def _planned(draft: Draft) -> Plan:
+    return Plan(
+        move=draft.move,
+        hypothesis=_REASONS.get(draft.move, draft.move),
+        expects=(Expectation(figure="time_us", direction="down"),),
+        tiling=", ".join(f"{name}={value}" for name, value in draft.params.items()),
+    )
 
 
 def _drafted(situation: Situation) -> tuple[tuple[Draft, ...], str]:

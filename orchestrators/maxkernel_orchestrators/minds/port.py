@@ -42,6 +42,8 @@ class Situation:
         best_source: source of the best verified kernel; ``best_params`` the values it runs with.
         best_words: that kernel and its profile, for reading.
         attempts: what was tried, oldest first.
+        wanted_move: the move a search asks for; empty where the planner is free.
+        lessons: what moves did so far, in words; empty where nobody keeps them.
     """
 
     task: TaskResult
@@ -52,6 +54,8 @@ class Situation:
     best_params: dict[str, Any] | None = None
     best_words: str = "None yet."
     attempts: tuple[Attempt, ...] = ()
+    wanted_move: str = ""
+    lessons: str = ""
 
 
 @dataclass(frozen=True)

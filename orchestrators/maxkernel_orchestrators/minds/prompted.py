@@ -1,35 +1,18 @@
-"""A mind made of role files and a speaker: builds prompts, reads typed answers, counts what goes wrong."""
+"""A mind made of role files and a speaker: builds each prompt from what is known now, and reads typed answers."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from typing import Final, TypeVar
-
-from pydantic import ValidationError
 
 from maxkernel_orchestrators.job.journal import Journal
+from maxkernel_orchestrators.job.ledger import Ledger
+from maxkernel_orchestrators.minds.asking import Exchange, Patience, Questioner, cut, form_words
 from maxkernel_orchestrators.minds.port import MindFaultError, Situation, Trouble
-from maxkernel_orchestrators.minds.speaking import Speaker, SpeakerFaultError
+from maxkernel_orchestrators.minds.speaking import Speaker
 from maxkernel_orchestrators.moves import STOP_MOVE, catalogue_words
-from maxkernel_orchestrators.roles import Diagnosis, Implementation, Plan, load_role
-from maxkernel_tools.records.base import Record
+from maxkernel_orchestrators.roles import Diagnosis, Explanation, Implementation, Plan, load_role
 
-TRIES: Final = 3
-"""Answers asked for before a question is given up."""
-_LONGEST_FIELD: Final = 24_000
-"""Characters of one field of a prompt: a context is built to a budget, not accumulated."""
-_BLOCK = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-_Answer = TypeVar("_Answer", bound=Record)
-
-
-class Exchange(Record):
-    """One prompt's answer as it came, or the fault; kept in the journal, from which a run can be replayed."""
-
-    role: str
-    text: str = ""
-    fault: str = ""
+__all__ = ["Exchange", "PromptedMind"]
 
 
 class PromptedMind:
@@ -38,15 +21,18 @@ class PromptedMind:
     Args:
         speaker: who answers.
         journal: keeps every exchange; an exchange that is there is not asked for again.
+        ledger: checked before each exchange.
+        patience: how long a question is pursued.
 
     Attributes:
-        faults: how often each kind of fault occurred.
         reason: why it has nothing more to say, once it has not.
     """
 
-    def __init__(self, speaker: Speaker, journal: Journal) -> None:
-        self._speaker, self._journal = speaker, journal
-        self.faults: Counter[str] = Counter()
+    def __init__(
+        self, speaker: Speaker, journal: Journal, ledger: Ledger | None = None, patience: Patience | None = None
+    ) -> None:
+        self._speaker = speaker
+        self._questioner = Questioner(speaker, journal, ledger or Ledger(journal), patience)
         self.reason = ""
 
     @property
@@ -56,17 +42,19 @@ class PromptedMind:
 
     async def plan(self, situation: Situation) -> Plan | None:
         """Ask the planner; None at its word, or when it gave no plan."""
-        prompt = load_role("planner").prompt(
-            task=_cut(situation.task.summary),
-            chip=_cut(json.dumps(situation.chip)),
-            reference=_cut(situation.task.reference_source or ""),
-            best=_cut(f"{situation.best_words}\n\n```python\n{situation.best_source or ''}\n```"),
-            history=_history(situation),
-            moves=catalogue_words(),
-            form=_form(Plan),
-        )
+
+        def build(limit: int) -> str:
+            best = f"{situation.best_words}\n\n```python\n{situation.best_source or ''}\n```"
+            return load_role("planner").prompt(
+                **_workload(situation, limit),
+                best=cut(best, limit),
+                history=_history(situation, limit),
+                moves=catalogue_words(situation.wanted_move),
+                form=form_words(Plan),
+            )
+
         try:
-            plan = await self._ask("planner", prompt, Plan, len(situation.attempts))
+            plan = await self._questioner.ask("planner", build, Plan, len(situation.attempts))
         except MindFaultError as fault:
             self.reason = f"the author gave no plan ({fault})"
             return None
@@ -74,16 +62,18 @@ class PromptedMind:
 
     async def implement(self, situation: Situation, plan: Plan) -> Implementation:
         """Ask the implementer."""
-        parent = f"```python\n{situation.best_source}\n```" if situation.best_source else "None: write it from nothing."
-        prompt = load_role("implementer").prompt(
-            plan=plan.model_dump_json(indent=1),
-            task=_cut(situation.task.summary),
-            chip=_cut(json.dumps(situation.chip)),
-            reference=_cut(situation.task.reference_source or ""),
-            parent=_cut(parent),
-            form=_form(Implementation),
-        )
-        return await self._ask("implementer", prompt, Implementation, len(situation.attempts))
+        source = situation.best_source
+        parent = f"```python\n{source}\n```" if source else "None: write it from nothing."
+
+        def build(limit: int) -> str:
+            return load_role("implementer").prompt(
+                **_workload(situation, limit),
+                plan=plan.model_dump_json(indent=1),
+                parent=cut(parent, limit),
+                form=form_words(Implementation),
+            )
+
+        return await self._questioner.ask("implementer", build, Implementation, len(situation.attempts))
 
     async def repair(
         self, situation: Situation, plan: Plan, implementation: Implementation, trouble: Trouble
@@ -92,66 +82,54 @@ class PromptedMind:
         findings = "\n".join(
             f"- {finding.code} at line {finding.line}: {finding.message} {finding.hint}" for finding in trouble.findings
         )
-        prompt = load_role("debugger").prompt(
-            task=_cut(situation.task.summary),
-            reference=_cut(situation.task.reference_source or ""),
-            source=_cut(implementation.source),
-            findings=_cut(f"{trouble.stage}: {trouble.summary}\n{findings}"),
-            repairs=f"{trouble.repairs} in this step, for the plan {plan.move!r}.",
-            form=_form(Diagnosis),
-        )
+
+        def build(limit: int) -> str:
+            return load_role("debugger").prompt(
+                task=cut(situation.task.summary, limit),
+                reference=cut(situation.task.reference_source or "", limit),
+                source=cut(implementation.source, limit),
+                findings=cut(f"{trouble.stage}: {trouble.summary}\n{findings}", limit),
+                repairs=f"{trouble.repairs} in this step, for the plan {plan.move!r}.",
+                form=form_words(Diagnosis),
+            )
+
+        turn = len(situation.attempts) * 100 + trouble.repairs
         try:
-            return await self._ask("debugger", prompt, Diagnosis, len(situation.attempts) * 100 + trouble.repairs)
+            return await self._questioner.ask("debugger", build, Diagnosis, turn)
         except MindFaultError:
             return None
 
-    async def _ask(self, role: str, prompt: str, model: type[_Answer], turn: int) -> _Answer:
-        complaint = ""
-        for attempt in range(TRIES):
-            exchange = await self._exchange(role, prompt + complaint, turn, attempt)
-            if exchange.fault:
-                self.faults["no-answer"] += 1
-                continue
-            try:
-                return model.model_validate_json(_json_of(exchange.text))
-            except ValidationError as error:
-                self.faults["malformed"] += 1
-                complaint = (
-                    f"\n\nYour last answer could not be read: {_cut(str(error), 2000)}\nAnswer with the JSON alone."
-                )
-        raise MindFaultError(f"{role}: no usable answer in {TRIES} tries")
+    async def explain(self, source: str, facts: str) -> Explanation:
+        """Ask the explainer about a kernel.
 
-    async def _exchange(self, role: str, prompt: str, turn: int, attempt: int) -> Exchange:
-        async def say() -> Exchange:
-            try:
-                return Exchange(role=role, text=await self._speaker.say(role, prompt))
-            except SpeakerFaultError as fault:
-                return Exchange(role=role, fault=str(fault))
+        Raises:
+            MindFaultError: it gave no usable answer.
+        """
 
-        asked = {"speaker": self.name, "role": role, "prompt": prompt, "turn": turn, "attempt": attempt}
-        return await self._journal.step("exchange", asked, Exchange, say)
+        def build(limit: int) -> str:
+            return load_role("explainer").prompt(
+                source=cut(source, limit), facts=cut(facts, limit), form=form_words(Explanation)
+            )
+
+        return await self._questioner.ask("explainer", build, Explanation, 0)
 
 
-def _json_of(text: str) -> str:
-    blocks = _BLOCK.findall(text)
-    if blocks:
-        return blocks[-1]
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
+def _workload(situation: Situation, limit: int) -> dict[str, str]:
+    return {
+        "task": cut(situation.task.summary, limit),
+        "chip": cut(json.dumps(situation.chip), limit),
+        "reference": cut(situation.task.reference_source or "", limit),
+    }
 
 
-def _form(model: type[Record]) -> str:
-    return "Answer with one JSON object of this schema and nothing else:\n" + json.dumps(model.model_json_schema())
-
-
-def _history(situation: Situation) -> str:
+def _history(situation: Situation, limit: int) -> str:
     lines = [
         f"- {attempt.name} from {attempt.parent or 'nothing'}: {attempt.move}; "
         f"promised {attempt.promised or 'nothing'}; {attempt.state}: {attempt.observed}"
         for attempt in situation.attempts
     ]
-    return _cut("\n".join(lines) or "Nothing yet.")
-
-
-def _cut(text: str, limit: int = _LONGEST_FIELD) -> str:
-    return text if len(text) <= limit else text[:limit] + f"\n[{len(text) - limit} characters cut]"
+    if situation.lessons:
+        lines.append(f"\nWhat moves did so far, over all branches:\n{situation.lessons}")
+    # The newest attempts say most: what has to go is cut at the front.
+    text = "\n".join(lines) or "Nothing yet."
+    return text if len(text) <= limit else f"[{len(text) - limit} characters cut]\n{text[-limit:]}"

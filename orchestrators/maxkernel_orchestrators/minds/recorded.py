@@ -10,19 +10,23 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from maxkernel_orchestrators.minds.prompted import Exchange
-from maxkernel_orchestrators.minds.speaking import SpeakerFaultError
+from maxkernel_orchestrators.minds.asking import Exchange
+from maxkernel_orchestrators.minds.speaking import FaultKind, Reply, SpeakerFaultError
 from maxkernel_tools.errors import MisuseError
 
 
 class ScriptLine(BaseModel):
-    """One line of a script: the role that speaks, and what it says, or the fault it has."""
+    """One line of a script: the role that speaks, what it says or the fault it has, and what that costs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: str
     text: str = ""
     fault: str = ""
+    kind: FaultKind = "no-answer"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
 
 
 class ScriptedSpeaker:
@@ -36,6 +40,7 @@ class ScriptedSpeaker:
 
     def __init__(self, lines: list[ScriptLine], name: str, said: dict[str, int] | None = None) -> None:
         self.name = name
+        self.priced = True
         self._lines: defaultdict[str, deque[ScriptLine]] = defaultdict(deque)
         for line in lines:
             self._lines[line.role].append(line)
@@ -43,14 +48,15 @@ class ScriptedSpeaker:
             for _ in range(min(count, len(self._lines[role]))):
                 self._lines[role].popleft()
 
-    async def say(self, role: str, prompt: str) -> str:  # noqa: ARG002 - a script does not listen
+    async def say(self, role: str, prompt: str) -> Reply:  # noqa: ARG002 - a script does not listen
         """Return the role's next line."""
         if not self._lines[role]:
             raise SpeakerFaultError(f"the script has no more lines for the {role}")
         line = self._lines[role].popleft()
+        reply = Reply(text=line.text, input_tokens=line.input_tokens, output_tokens=line.output_tokens, usd=line.usd)
         if line.fault:
-            raise SpeakerFaultError(line.fault)
-        return line.text
+            raise SpeakerFaultError(line.fault, line.kind, spent=reply)
+        return reply
 
 
 def read_script(path: Path) -> list[ScriptLine]:
@@ -84,4 +90,12 @@ def read_recording(job: Path) -> list[ScriptLine]:
             f"{job} cannot be replayed: {error}", allowed="the folder of a job.", action="Give its path."
         ) from error
     exchanges = [Exchange.model_validate(json.loads(row[0])) for row in rows]
-    return [ScriptLine(role=one.role, text=one.text, fault=one.fault) for one in exchanges]
+    return [_line(exchange) for exchange in exchanges]
+
+
+def _line(exchange: Exchange) -> ScriptLine:
+    """What was said again word for word, and judged anew; a fault of the speaker's again as that fault."""
+    if exchange.text and exchange.kind in {"", "malformed"}:
+        return ScriptLine(role=exchange.role, text=exchange.text)
+    fault = exchange.fault or "it was empty"
+    return ScriptLine.model_validate({"role": exchange.role, "fault": fault, "kind": exchange.kind or "no-answer"})

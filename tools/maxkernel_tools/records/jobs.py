@@ -13,15 +13,32 @@ JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
 
 
 class CostLedger(Record):
-    """What a job has spent so far."""
+    """What a job has spent so far.
+
+    Attributes:
+        exchanges: prompts an author answered, or failed to.
+        usd: None where the price of one of them is not known; never a zero that is a guess.
+        faults: how often each kind of fault of the author occurred.
+    """
 
     wall_s: float = 0.0
     compile_s: float = 0.0
     device_s: float = 0.0
     evaluations: int = 0
+    exchanges: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
+    faults: dict[str, int] = Field(default_factory=dict[str, int])
+
+
+class CandidateCost(Record):
+    """What one candidate cost; ``compile_s`` is the time of its compile and profile calls."""
+
+    compile_s: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
 
 
 class JobProgress(Record):
