@@ -82,16 +82,17 @@ async def judge(runtime: Any, entry: Entry, which: str, *, rules: bool = True) -
         return None
 
     context = CallContext(runtime, Sink(), ignore, "r-test")
-    with _rules(rules):
+    with rules_in_force(wanted=rules):
         result = await test_kernel(call_of(entry, which), entry.level, context)
     codes = tuple(item.code.value for item in result.findings)
     return Outcome(entry.name, entry.kind, which, rules, result.verdict, codes, result.summary)
 
 
 @contextmanager
-def _rules(in_force: bool) -> Iterator[None]:
+def rules_in_force(*, wanted: bool) -> Iterator[None]:
+    """Judge with or without the static rules."""
     kept: Callable[..., Any] = testing.inspect_source
-    if not in_force:
+    if not wanted:
         testing.inspect_source = lambda _: ()
     try:
         yield

@@ -30,6 +30,10 @@ PROGRAM_COMPILE_CPU_S: Final = 300.0
 """Likewise on a program with computation outside Pallas: whole models of JaxBench need up to 110 s."""
 
 
+PASSES_FOLDER: Final = "mosaic"
+"""Name of the folder in ``dump_dir`` that holds Mosaic's passes."""
+
+
 def compile_cpu_s(facts: Mapping[str, Any]) -> float:
     """Return the processor time a compile may take, by what tracing found in the program."""
     alone = bool(facts.get("pallas_calls")) and not facts.get("flops_outside")
@@ -85,6 +89,27 @@ class ChildReport:
     sandbox: SandboxReport | None = None
 
 
+CHANGED = "changed"
+"""``Attempt.event`` of something in jax, numpy or the lab that is not what it was before the kernel was loaded."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Something a kernel's code tried that is not a kernel's business, whether or not it hid the refusal.
+
+    Noted inside the candidate's child: advice that can convict, never an acquittal.
+
+    Attributes:
+        what: in words, to follow "tried to".
+        event: Python's audit event, or ``CHANGED``.
+        line: line of the kernel's code that asked.
+    """
+
+    what: str
+    event: str
+    line: int | None = None
+
+
 @dataclass(frozen=True)
 class TraceRequest:
     """Load a kernel, trace it for abstract inputs, export it per target.
@@ -117,6 +142,7 @@ class TraceReply:
         facts: what the jaxpr says (see ``maxkernel_tools.worker.inspecting``); plain JSON, advice only.
         outputs: output specs, flattened.
         declared_params: the file's ``PARAMS``. ``declared_space``: its ``SPACE``.
+        attempts: what its code tried that the walls are there for.
     """
 
     child: ChildReport
@@ -127,6 +153,7 @@ class TraceReply:
     declared_params: Mapping[str, ParamValue] = field(default_factory=dict[str, ParamValue])
     declared_space: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict[str, Sequence[ParamValue]])
     imported_files: Mapping[str, str] = field(default_factory=dict[str, str])
+    attempts: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +162,8 @@ class CompileRequest:
 
     Attributes:
         options: per-compile TPU options, e.g. ``{"xla_tpu_scoped_vmem_limit_kib": "65536"}``.
-        dumps: keep the final schedule (slower by 1.1 to 2.6 times).
+        dumps: keep the final schedule (slower by 1.1 to 2.6 times). ``passes``: with it, in the folder ``mosaic``, the
+            module after each pass of the Mosaic compiler.
         toolchain: name of the toolchain to compile with; ``default`` is the installed one.
         cpu_s: processor time the compiler may use, see :func:`compile_cpu_s`. The clock only backs it up, at a
             multiple, so that a busy machine does not make a good kernel look bad.
@@ -145,6 +173,7 @@ class CompileRequest:
     target: Target
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     dumps: bool = True
+    passes: bool = False
     toolchain: str = "default"
     cpu_s: float = KERNEL_COMPILE_CPU_S
 
@@ -248,6 +277,7 @@ class CaseReply:
         tree: structure of the output.
         observations: what the interpreter was seen doing.
         export_error: the first error of exporting the same trace.
+        attempts: what the kernel's code has tried so far that the walls are there for.
     """
 
     outputs: tuple[np.ndarray[Any, Any], ...] = ()
@@ -260,6 +290,7 @@ class CaseReply:
     tree: str = ""
     observations: tuple[Observation, ...] = ()
     export_error: RawError | None = None
+    attempts: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from maxkernel_tools.checking.explaining import calls_of
 from maxkernel_tools.checking.sourcelines import finding, keyword_line
 from maxkernel_tools.context import KernelCall
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
+from maxkernel_tools.records.kernels import KernelSource
+from maxkernel_tools.runtime import CHANGED, Attempt
 
 _LARGE_CONSTANT_BYTES: Final = 64 << 10
 _LEAST_SHARE_INSIDE: Final = 0.5
@@ -43,6 +45,20 @@ def of_facts(call: KernelCall, facts: Mapping[str, Any]) -> list[Finding]:
     # where the trace could not be read the exported bytes decide: an unread trace is no evidence against a kernel
     if task is not None and task.facts.requires_pallas and "unavailable" not in facts:
         found += _work(call, facts)
+    return found
+
+
+def of_attempts(source: KernelSource, attempts: Iterable[Attempt]) -> list[Finding]:
+    """Return findings about what a kernel tried and the walls are there for, whether or not it hid the refusal."""
+    distinct = {(item.what, item.line): item for item in attempts}
+    found: list[Finding] = []
+    for item in distinct.values():
+        code, text = FindingCode.INTEGRITY_FORBIDDEN_ACCESS, f"The kernel tried to {item.what}, which is kept from it."
+        hint = "A kernel needs its inputs only; remove it."
+        if item.event == CHANGED:
+            code, text = FindingCode.INTEGRITY_TAMPERING, f"Loading or tracing the kernel did {item.what}."
+            hint = "Leave jax, numpy and the lab as they are."
+        found.append(finding(source, code, text, line=item.line, hint=hint, stage=Stage.GUARD))
     return found
 
 

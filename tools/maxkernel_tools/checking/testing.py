@@ -58,6 +58,9 @@ async def test_kernel(
     await context.progress(0, 3, "tracing at full size")
     request = TraceRequest(kernel=call.kernel, inputs=call.workload.inputs, params=call.params, targets=(target,))
     full = await context.runtime.trace(request)
+    tried = integrity.of_attempts(call.kernel, full.attempts)
+    if tried:
+        return _result(asked, "rejected", [*guarded, *tried], full=full)
     failed = list(diagnose_trace(call.kernel, full, target))
     if failed and not full.facts:
         verdict: Verdict = "incorrect" if full.child.ending in ("completed", "raised") else _ended(full)
@@ -72,6 +75,8 @@ async def test_kernel(
     await context.progress(2, 3, "comparing")
     judged = call.workload.reference is not None
     decision = decide(call.kernel, level, session, full.facts, task_dtype(call.workload), judged=judged)
+    replies = [answer.judged.reply for answer in session.answers if answer.judged is not None]
+    inside += integrity.of_attempts(call.kernel, [item for reply in replies for item in reply.attempts])
     inside += await of_exports(call, full, session, context, target)
     decision = _with_integrity(decision, inside)
     versions = await context.runtime.versions()

@@ -30,7 +30,7 @@ from maxkernel_tools.wire.requests import decode_request
 from maxkernel_tools.worker.channel import Channel
 from maxkernel_tools.worker.failures import WorkFailure, raw_error
 from maxkernel_tools.worker.operations import Operations
-from maxkernel_tools.worker.walls import Policy, enter, kernel
+from maxkernel_tools.worker.walls import Policy, attempts, enter, kernel
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ def run(surroundings: Surroundings, operations: Operations) -> None:
         pid_namespace=surroundings.pid_namespace,
         network_namespace=surroundings.network_namespace,
     )
+    policy = surroundings.policy
+    attempts.watch([*surroundings.readable, *policy.roots, policy.directory])
     message = channel.receive()
     if message is None:
         return

@@ -21,6 +21,7 @@ from maxkernel_tools.runtime import (
 from maxkernel_tools.wire import replies, requests
 from maxkernel_tools.worker.failures import WorkFailure
 from maxkernel_tools.worker.rehearsal import rehearsal
+from maxkernel_tools.worker.walls import unchanged
 
 # Imported lazily by jax on the first lowering; brought in early they cost each child nothing. Absent in some versions.
 _LOWERING_MODULES: Final = (
@@ -55,11 +56,13 @@ def load() -> Operations:
     requests.prepare()
     replies.prepare()
     _rehearse(tracing.trace)
-    return Operations(
+    found = Operations(
         trace=tracing.trace,
         interpret=_operation("interpreting", "interpret"),
         reference=_operation("referencing", "reference"),
     )
+    unchanged.remember()
+    return found
 
 
 def _rehearse(trace: Callable[[TraceRequest], TraceReply]) -> None:

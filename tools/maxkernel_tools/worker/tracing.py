@@ -30,6 +30,7 @@ from maxkernel_tools.worker.devices import pretend
 from maxkernel_tools.worker.failures import WorkFailure, phase
 from maxkernel_tools.worker.loading import bind, imported_files, load_kernel
 from maxkernel_tools.worker.presenting import presented_as
+from maxkernel_tools.worker.walls import attempts
 
 
 @dataclass
@@ -51,7 +52,8 @@ def trace(request: TraceRequest) -> TraceReply:
             loaded = load_kernel(request.kernel)
         function = bind(loaded, request.params)
     except WorkFailure as failure:
-        return TraceReply(child=done, errors={None: failure.error}, imported_files=imported_files(request.kernel))
+        files = imported_files(request.kernel)
+        return TraceReply(child=done, errors={None: failure.error}, imported_files=files, attempts=attempts.seen())
     arguments = [abstract(spec) for spec in request.inputs]
     for target in targets:
         _one_target(request, function, arguments, target, gathered)
@@ -64,6 +66,7 @@ def trace(request: TraceRequest) -> TraceReply:
         declared_params=loaded.params,
         declared_space=loaded.space,
         imported_files=imported_files(request.kernel),
+        attempts=attempts.seen(),
     )
 
 

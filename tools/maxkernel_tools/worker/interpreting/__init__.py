@@ -29,6 +29,7 @@ from maxkernel_tools.worker.interpreting.watching import Watcher, reset_interpre
 from maxkernel_tools.worker.loading import bind, load_kernel
 from maxkernel_tools.worker.presenting import presented_as
 from maxkernel_tools.worker.tracing import abstract, canonicalize_paths, export_bytes
+from maxkernel_tools.worker.walls import attempts
 
 # interpretation spends its time in callbacks, not in compiled code
 _COMPILE_OPTIONS: Final[dict[str, Any]] = {
@@ -78,6 +79,8 @@ def interpret(request: InterpretRequest) -> Iterator[CaseReply]:
             export_error=shape.export_error,
             facts=shape.facts,
             tree=shape.tree,
+            # reading what changed takes a while, so once per trace and once more at the end
+            attempts=attempts.seen() if first or case is request.cases[-1] else (),
             wall_ms=round(1000 * (time.perf_counter() - started)),
         )
 
