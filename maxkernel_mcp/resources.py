@@ -1,4 +1,4 @@
-"""Resources: artifacts of runs, in pages; tasks; chips. Reads only what the store and the catalog hold."""
+"""Resources: runs and their artifacts, in pages; tasks; the guide; chips. Computes nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import anyio.to_thread
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from maxkernel_lab.budget import cut
 from maxkernel_lab.lab import Lab
+from maxkernel_lab.registry.run_tools import read_run
 from maxkernel_tools.errors import MisuseError
-from maxkernel_tools.records.targets import parse_target
+from maxkernel_tools.records.targets import Target, parse_target
 
 PAGE_CHARS: Final = 15_000
 """Characters of text per page: with its envelope a page stays under the 20 kB a tool result may have."""
 PAGE_BYTES: Final = 12_000
+_LISTED: Final = 50
+_LISTED_RUNS: Final = 200
 _TEXT_SUFFIXES: Final = {
     ".py": "text/x-python",
     ".json": "application/json",
@@ -38,6 +42,18 @@ def list_templates() -> list[types.ResourceTemplate]:
             name="artifact",
             uri_template="maxkernel://runs/{run_id}/{artifact}{?page}",
             description="An artifact of a run, as its result names it; long ones in pages counted from 1.",
+        ),
+        types.ResourceTemplate(
+            name="run",
+            uri_template="maxkernel://runs/{run_id}",
+            description="The record of a run, as JSON.",
+            mime_type="application/json",
+        ),
+        types.ResourceTemplate(
+            name="guide",
+            uri_template="maxkernel://guide/{topic}",
+            description="A page of the guide to TPU kernels.",
+            mime_type="text/markdown",
         ),
         types.ResourceTemplate(
             name="task",
@@ -68,6 +84,11 @@ async def read_resource(lab: Lab, uri: str) -> types.ReadResourceResult:
     if parts.netloc == "runs" and len(path) == 2:
         return await _artifact(lab, uri, path[0], path[1], _page(uri, query.get("page", ["1"])[0]))
     try:
+        if parts.netloc == "runs" and len(path) == 1:
+            record = await anyio.to_thread.run_sync(read_run, lab.services, path[0])
+            return _json(uri, cut(record.model_dump(mode="json"), None))
+        if parts.netloc == "guide" and len(path) == 1:
+            return _guide(uri, path[0])
         if parts.netloc == "tasks" and len(path) == 1:
             task = await anyio.to_thread.run_sync(lab.services.catalog.find, path[0].replace("/", ""))
             return _json(uri, task.facts.model_dump(mode="json"))
@@ -75,7 +96,9 @@ async def read_resource(lab: Lab, uri: str) -> types.ReadResourceResult:
             return _json(uri, _chip(path[0]))
     except MisuseError as error:
         raise _missing(uri, str(error)) from None
-    raise _missing(uri, "There are runs/{run_id}/{artifact}, tasks/{id} and chips/{target}.")
+    raise _missing(
+        uri, "There are runs/{run_id}, runs/{run_id}/{artifact}, tasks/{id}, guide/{topic} and chips/{target}."
+    )
 
 
 async def _artifact(lab: Lab, uri: str, run_id: str, name: str, page: int) -> types.ReadResourceResult:
@@ -121,6 +144,56 @@ def _read_page(path: Path, base: str, name: str, page: int) -> types.ReadResourc
         words = f"Page {page} of {pages}." + (f" Next: {following}" if following else "")
         contents.append(types.TextResourceContents(uri=f"{base}?page={page}#note", mime_type="text/plain", text=words))
     return types.ReadResourceResult(contents=contents)
+
+
+async def list_resources(lab: Lab, cursor: str | None) -> types.ListResourcesResult:
+    """Return a page of what can be read by name: the guide, chips, tasks, and the newest runs.
+
+    Raises:
+        MCPError: ``cursor`` is not one of ours.
+    """
+    start = 0
+    if cursor is not None:
+        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
+            raise MCPError(code=types.INVALID_PARAMS, message="The cursor is not one this server gave.")
+        start = int(cursor)
+    everything = await anyio.to_thread.run_sync(_everything, lab)
+    page = everything[start : start + _LISTED]
+    following = str(start + _LISTED) if start + _LISTED < len(everything) else None
+    return types.ListResourcesResult(resources=page, next_cursor=following)
+
+
+def _everything(lab: Lab) -> list[types.Resource]:
+    from maxkernel_tools.docs import guide_pages  # noqa: PLC0415 - kept out of the server's start
+
+    lines, _ = lab.services.store.list_runs(task=None, kind=None, verdict=None, limit=_LISTED_RUNS)
+    markdown, data = "text/markdown", "application/json"
+    return [
+        *(types.Resource(name=p.topic, title=p.title, uri=p.uri, mime_type=markdown) for p in guide_pages()),
+        *(
+            types.Resource(name=t.value, title=f"TPU {t.value}", uri=f"maxkernel://chips/{t.value}", mime_type=data)
+            for t in Target
+        ),
+        *(
+            types.Resource(name=name, uri=f"maxkernel://tasks/{name}", mime_type=data)
+            for name in lab.services.catalog.ids()
+        ),
+        *(
+            types.Resource(
+                name=line.run_id, title=line.task or line.kind, uri=f"maxkernel://runs/{line.run_id}", mime_type=data
+            )
+            for line in lines
+        ),
+    ]
+
+
+def _guide(uri: str, topic: str) -> types.ReadResourceResult:
+    from maxkernel_tools.docs import guide_page  # noqa: PLC0415 - kept out of the server's start
+
+    text = guide_page(topic).text
+    return types.ReadResourceResult(
+        contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)]
+    )
 
 
 def _chip(name: str) -> dict[str, object]:

@@ -50,9 +50,9 @@ async def serve_stdio(settings: Settings, task_roots: Sequence[Path]) -> None:
             await ending.event.wait()
             arm_hard_exit()
         if ending.by_signal:
-            _leave()
+            leave()
         group.cancel_scope.cancel()
-    _leave()
+    leave()
 
 
 class _Ending:
@@ -209,21 +209,26 @@ def _parsed(line: bytes) -> SessionMessage | Exception:
 
 
 async def _note_signal(ending: _Ending) -> None:
+    await signal_comes()
+    ending.by_signal = True
+    ending.event.set()
+
+
+async def signal_comes() -> None:
+    """Wait for SIGTERM or SIGINT."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
-            ending.by_signal = True
-            ending.event.set()
             return
 
 
-def arm_hard_exit(seconds: float = HARD_EXIT_S) -> None:
+def arm_hard_exit(seconds: float = HARD_EXIT_S, *, code: int = 0) -> None:
     """Make sure the process ends; its children die with it (they ask the kernel for that)."""
-    timer = threading.Timer(seconds, os._exit, args=(0,))
+    timer = threading.Timer(seconds, os._exit, args=(code,))
     timer.daemon = True
     timer.start()
 
 
-def _leave() -> NoReturn:
+def leave(code: int = 0) -> NoReturn:
     """End the process now that everything of the lab is closed, without the interpreter's own farewells on stderr."""
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(code)

@@ -20,9 +20,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"maxkernel {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _kernel_verbs(verbs)
+    _diff_verb(verbs)
     _task_verbs(verbs)
     _record_verbs(verbs)
     _optimize_verb(verbs)
+    _hitl_verbs(verbs)
     _server_verbs(verbs)
     return parser
 
@@ -65,6 +67,10 @@ def _kernel_verbs(verbs: Any) -> None:
     compiling = _verb(verbs, "compile", _tool("compile_kernel"), "compile a kernel with the real TPU compiler")
     _workload_options(compiling)
     compiling.add_argument("--target", dest="targets", action="append", default=[], metavar="TPU", help="v5e, v6e, ...")
+    compiling.add_argument(
+        "--toolchain", action="append", default=[], metavar="NAME", help="see `maxkernel toolchain`; may be repeated"
+    )
+    compiling.add_argument("--passes", action="store_true", help="keep each pass of the Mosaic compiler")
     testing = _verb(verbs, "test", _tool("test_kernel"), "judge a kernel against its reference")
     _workload_options(testing)
     testing.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
@@ -78,6 +84,7 @@ def _kernel_verbs(verbs: Any) -> None:
     profiling.add_argument("--target", default="", metavar="TPU")
     profiling.add_argument("--mode", default="auto", help="auto, estimate or device")
     profiling.add_argument("--against", default="reference", help="reference, none or a run id")
+    profiling.add_argument("--toolchain", default="", metavar="NAME", help="see `maxkernel toolchain`")
     tuning = _verb(verbs, "autotune", _tool("autotune_kernel"), "find the fastest values of a kernel's PARAMS")
     _workload_options(tuning)
     tuning.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
@@ -86,6 +93,24 @@ def _kernel_verbs(verbs: Any) -> None:
         "--space", action="append", default=[], metavar="K=V,V,...", help="values to try (default: the file's SPACE)"
     )
     tuning.add_argument("--budget", type=int, default=0, metavar="N", help="configurations to compile at most")
+
+
+def _diff_verb(verbs: Any) -> None:
+    parser = _verb(verbs, "diff", _lazy("diff", "diff"), "say where the time went between two captures or runs")
+    parser.epilog = (
+        "exit codes: 0 compared, and no condition met; 1 a condition is met, or nothing could be compared or judged; "
+        "2 misuse; 3 the lab failed"
+    )
+    parser.add_argument("baseline", metavar="A", help="capture, its folder, or a profiled run (r-…, r-…@v5e, r-…~1)")
+    parser.add_argument("candidate", metavar="B", help="the same kind; negative deltas mean B is faster")
+    parser.add_argument("--core", type=int, default=-1, metavar="N", help="core to compare (default: A's lowest)")
+    parser.add_argument("--candidate-core", type=int, default=-1, metavar="N", help="core of B (default: the same)")
+    parser.add_argument("--target", default="", metavar="TPU", help="chip, where a capture does not name its own")
+    parser.add_argument(
+        "--fail-on", action="append", default=[], metavar="COND", help="slower:1%%, kernel-slower:2%% or row-slower:5us"
+    )
+    parser.add_argument("--html", default="", metavar="OUT", help="also write the HTML view here")
+    parser.add_argument("--csv", default="", metavar="OUT", help="also write the whole table here")
 
 
 def _task_verbs(verbs: Any) -> None:
@@ -134,23 +159,78 @@ def _record_verbs(verbs: Any) -> None:
 
 def _optimize_verb(verbs: Any) -> None:
     parser = _verb(verbs, "optimize", _lazy("optimize", "optimize"), "search for a faster kernel, unattended")
+    _optimize_options(parser)
+    parser.add_argument("--paradigm", default="", help="auto, search or hitl")
+    parser.add_argument("--policy", default="", help="of a search: parallel, beam, mcts, islands or random")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a search")
+    parser.add_argument("--detach", action="store_true", help="print a job id and go on in the background")
+
+
+def _optimize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", nargs="?", default="", help="task id or task folder")
     parser.add_argument("--start-from", default="", metavar="K.py", help="a kernel of your own to improve")
     parser.add_argument("--reference", dest="reference_path", default="", metavar="REF.py")
     parser.add_argument("--input", dest="inputs", action="append", default=[], metavar="SPEC")
-    parser.add_argument("--paradigm", default="", help="auto, search or hitl")
-    parser.add_argument("--policy", default="", help="of a search: parallel, beam, mcts, islands or random")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a search")
-    parser.add_argument("--author", default="", help="who writes kernels; builtin needs no key")
+    parser.add_argument("--author", default="", help="who writes kernels: builtin, openai:MODEL, cli:claude, ...")
     parser.add_argument("--target", default="", metavar="TPU")
     parser.add_argument("--budget", type=int, default=0, metavar="N", help="kernels to try at most")
-    parser.add_argument("--detach", action="store_true", help="print a job id and go on in the background")
+    parser.add_argument("--budget-tokens", type=int, default=0, metavar="N", help="tokens the author may use")
+    parser.add_argument("--budget-usd", type=float, default=0, metavar="USD", help="what those may cost")
+
+
+def _hitl_verbs(verbs: Any) -> None:
+    parser = _verb(verbs, "hitl", _lazy("optimize", "hitl"), "optimise step by step: you approve plan, code and finish")
+    _optimize_options(parser)
+    plans: argparse.ArgumentParser = verbs.add_parser("plans", help="look at, approve or reject proposed plans")
+    acts = plans.add_subparsers(dest="act", required=True, metavar="list|show|approve|reject")
+    _verb(acts, "list", _lazy("plans", "listing"), "list the newest plans", json_flag=False)
+    _verb(acts, "show", _lazy("plans", "show"), "show a plan", json_flag=False).add_argument("plan_id")
+    _verb(acts, "approve", _lazy("plans", "approve"), "approve a plan", json_flag=False).add_argument("plan_id")
+    _verb(acts, "reject", _lazy("plans", "reject"), "reject a plan", json_flag=False).add_argument("plan_id")
+    short = _verb(verbs, "approve", _lazy("plans", "approve"), "approve a proposed plan", json_flag=False)
+    short.add_argument("plan_id", metavar="PLAN")
 
 
 def _server_verbs(verbs: Any) -> None:
-    serve = _verb(verbs, "serve", _lazy("serve", "serve"), "serve MCP on stdin and stdout", json_flag=False)
+    serve = _verb(verbs, "serve", _lazy("serve", "serve"), "serve MCP on stdin and stdout, or HTTP", json_flag=False)
     serve.add_argument(
         "--root", dest="roots", action="append", default=[], metavar="DIR", help="folder files may be read from"
     )
     serve.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+    serve.add_argument("--log-file", metavar="FILE", help="append log events there instead of stderr")
+    serve.add_argument("--http", action="store_true", help="streamable HTTP, for any number of clients")
+    serve.add_argument("--host", default="", help="address to listen on (default 127.0.0.1; others need a token)")
+    serve.add_argument("--port", type=int, default=0, help="default: any free one, which is printed")
+    serve.add_argument("--token-file", default="", metavar="FILE", help="clients must bear the token in it")
+    serve.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a name clients may call this server by"
+    )
+    toolchains: argparse.ArgumentParser = verbs.add_parser(
+        "toolchain", help="add, list or remove other versions of jax and libtpu"
+    )
+    acts = toolchains.add_subparsers(dest="act", required=True, metavar="add|list|remove")
+    adding = _verb(acts, "add", _lazy("toolchains", "add"), "make an environment with another jax and libtpu")
+    adding.add_argument("specs", nargs="+", metavar="SPEC", help="jax==0.6.2 libtpu==0.0.17, or an environment's path")
+    adding.add_argument("--name", default="", help="what to call it (default: jax-VERSION)")
+    _verb(acts, "list", _lazy("toolchains", "show"), "list the toolchains, and what each lacks")
+    removing = _verb(acts, "remove", _lazy("toolchains", "remove"), "remove one, with what was installed for it")
+    removing.add_argument("name", metavar="NAME")
+    connect = _verb(
+        verbs, "connect", _lazy("connect", "connect"), "serve a lab elsewhere on stdin and stdout", json_flag=False
+    )
+    connect.add_argument("place", metavar="URL|ssh:HOST", help="http://HOST:PORT/mcp, https://HOST/mcp or ssh:HOST")
+    connect.add_argument("--token-file", default="", metavar="FILE", help="the token the lab's server wants")
+    connect.add_argument("--remote-command", default="", help="what starts the server there (maxkernel serve)")
+    install = _verb(verbs, "install", _lazy("install", "install"), "add this server to an MCP client's settings")
+    install.add_argument(
+        "client", help="claude-desktop, claude-code, cursor, vscode, gemini or codex", metavar="CLIENT"
+    )
+    install.add_argument("--write", action="store_true", help="write the change that is shown; keeps a backup")
+    install.add_argument("--undo", action="store_true", help="take the server out again")
+    install.add_argument("--root", dest="roots", action="append", default=[], metavar="DIR", help="folder with kernels")
+    install.add_argument("--connect", default="", metavar="URL|ssh:HOST", help="use a lab elsewhere")
+    install.add_argument("--token-file", default="", metavar="FILE", help="for --connect")
+    install.add_argument(
+        "--folder", default="", metavar="DIR", help="project whose .vscode is meant (default: this one)"
+    )
     _verb(verbs, "doctor", _lazy("doctor", "doctor"), "what works here, what does not, and the cure")

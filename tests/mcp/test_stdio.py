@@ -26,6 +26,7 @@ TOOLS = [
     "test_kernel",
     "profile_kernel",
     "autotune_kernel",
+    "diff_traces",
     "start_optimization",
     "get_job",
     "cancel_job",
