@@ -81,7 +81,17 @@ def test_report_windows_memory_and_artifacts(portal, runtime):
     assert report.estimated_us > 0
     assert report.estimate_source == "schedule-model"
     assert "jax" in report.toolchain
-    assert {"exported-v6e.bin", "optimized-hlo-v6e.txt", "schedule-v6e.tar"} <= set(sink.kept)
+    names = (
+        "exported-v6e.bin",
+        "optimized-hlo-v6e.txt",
+        "schedule-v6e.tar",
+        "final-schedule-v6e.txt",
+        "unit-use-v6e.txt",
+    )
+    assert set(names) <= set(sink.kept)
+    assert b"mosaic-passes" not in b"".join(name.encode() for name in sink.kept)
+    assert b"LB:" in sink.kept["final-schedule-v6e.txt"]
+    assert b"MXU" in sink.kept["unit-use-v6e.txt"]
     with tarfile.open(fileobj=BytesIO(sink.kept["schedule-v6e.tar"])) as archive:
         assert any("final_bundles" in name for name in archive.getnames())
 

@@ -21,6 +21,9 @@ _Source = Annotated[str, Field(max_length=MAX_SOURCE)]
 _TARGETS = "v4 v5e v5p v6e tpu7x, or a jax device kind"
 
 
+_TOOLCHAIN = "Name of an added jax and libtpu (maxkernel toolchain list); default: the installed."
+
+
 class NoArguments(Arguments):
     """A tool without arguments."""
 
@@ -74,6 +77,11 @@ class CompileArguments(KernelArguments):
         tuple[Annotated[str, Field(max_length=50)], ...],
         Field(max_length=5, description=f"TPU generations: {_TARGETS}. Default: the target in the settings (v6e)."),
     ] = ()
+    toolchain: Annotated[
+        tuple[Annotated[str, Field(max_length=64)], ...],
+        Field(max_length=8, description=f"{_TOOLCHAIN} Several: every target with each, differences named."),
+    ] = ()
+    passes: Annotated[bool, Field(description="Keep each pass of the Mosaic compiler as an artifact; slower.")] = False
 
 
 class _ReferenceArguments(KernelArguments):
@@ -103,6 +111,7 @@ class ProfileArguments(_ReferenceArguments):
     against: Annotated[str, Field(max_length=50, description="reference, none, or a run id to compare with.")] = (
         "reference"
     )
+    toolchain: Annotated[str, Field(max_length=64, description=_TOOLCHAIN)] = ""
 
 
 class AutotuneArguments(_ReferenceArguments):
@@ -144,9 +153,17 @@ class OptimizeArguments(Arguments):
         Field(description="Who chooses in a graph search. Default: the settings' (parallel)."),
     ] = ""
     seed: Annotated[int, Field(ge=0, le=1 << 31, description="Seed of a graph search; 0: the settings' (0).")] = 0
-    author: Annotated[str, Field(max_length=200, description="Who writes kernels; builtin needs no key.")] = ""
+    author: Annotated[
+        str,
+        Field(
+            max_length=1000,
+            description="Who writes kernels: builtin (no key), PROVIDER:MODEL, cli:NAME, or one per role.",
+        ),
+    ] = ""
     target: Annotated[str, Field(max_length=50, description=f"TPU generation: {_TARGETS}.")] = ""
     budget: Annotated[int, Field(ge=0, le=100_000, description="Kernels to try at most; 0: the settings'.")] = 0
+    budget_tokens: Annotated[int, Field(ge=0, description="Tokens of the author, in all; 0: the settings'.")] = 0
+    budget_usd: Annotated[float, Field(ge=0, description="USD for the author's tokens; 0: the settings'.")] = 0
 
 
 class GetJobArguments(Arguments):

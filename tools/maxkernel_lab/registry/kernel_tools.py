@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from maxkernel_lab.registry.arguments import CompileArguments, ProfileArguments, TestArguments
 from maxkernel_lab.registry.definition import Services
-from maxkernel_lab.registry.workloads import kernel_call, one_target, targets
+from maxkernel_lab.registry.workloads import kernel_call, one_target, targets, toolchain_names
 from maxkernel_lab.store import RunArtifacts, RunRow, StageRow, run_id_of
 from maxkernel_lab.store.csv_report import write_results_csv
 from maxkernel_tools.context import CallContext, KernelCall, Progress
@@ -41,10 +41,13 @@ async def compile_kernel(services: Services, arguments: CompileArguments, progre
     """Handle ``compile_kernel``."""
     chosen = targets(services, arguments.targets)
     call = kernel_call(services, arguments)
-    from maxkernel_tools.compiling import compile_kernel as tool  # noqa: PLC0415 - see the module's docstring
+    from maxkernel_tools.compiling import CompileOptions  # noqa: PLC0415 - see the module's docstring
+    from maxkernel_tools.compiling import compile_kernel as tool  # noqa: PLC0415 - likewise
 
+    toolchains = toolchain_names(services, arguments.toolchain)
+    options = CompileOptions(toolchains=toolchains, passes=arguments.passes)
     context, sink = await open_run(services, call, progress)
-    result: CompileResult = await tool(call, chosen, context)
+    result: CompileResult = await tool(call, chosen, context, options)
     first = next((report for report in result.targets if report.estimated_us is not None), None)
     return await keep(
         services,
@@ -115,7 +118,8 @@ async def profile_kernel(services: Services, arguments: ProfileArguments, progre
     from maxkernel_tools.profiling import profile_kernel as tool  # noqa: PLC0415 - see the module's docstring
 
     context, sink = await open_run(services, call, progress)
-    result: ProfileResult = await tool(call, target, against, context)
+    (toolchain,) = toolchain_names(services, (arguments.toolchain,) if arguments.toolchain else ())
+    result: ProfileResult = await tool(call, target, against, context, toolchain=toolchain)
     row = StageRow(
         run_id=context.run_id,
         stage="profile",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from maxkernel_lab.registry.arguments import MAX_SOURCE, KernelArguments
 from maxkernel_lab.registry.definition import Services
 from maxkernel_lab.registry.paths import read_text_file, resolve_folder
+from maxkernel_lab.toolchains.stored import DEFAULT, load_toolchain, recorded_toolchains
 from maxkernel_tools.context import KernelCall, Workload
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.arrays import ArraySpec
@@ -112,6 +113,23 @@ def targets(services: Services, names: Sequence[str]) -> tuple[Target, ...]:
     if not names:
         return (services.settings.target,)
     return tuple(dict.fromkeys(parse_target(name) for name in names))
+
+
+def toolchain_names(services: Services, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the toolchains called ``names``, without repeats; the installed one where none is named.
+
+    Raises:
+        MisuseError: one of them was not added.
+    """
+    for name in names:
+        if name != DEFAULT and load_toolchain(services.home.root, name) is None:
+            known = [DEFAULT, *recorded_toolchains(services.home.root)]
+            raise MisuseError(
+                f"No toolchain is called {name!r}.",
+                allowed=f"{', '.join(known)}.",
+                action="Add one in the shell: maxkernel toolchain add jax==0.6.2.",
+            )
+    return tuple(dict.fromkeys(names)) or (DEFAULT,)
 
 
 def one_target(services: Services, name: str) -> Target:

@@ -40,6 +40,7 @@ def cache_key(request: CompileRequest, versions: Mapping[str, str]) -> str:
         "options": dict(sorted(request.options.items())),
         "target": str(request.target),
         "dumps": request.dumps,
+        **({"passes": True} if request.passes else {}),
         "versions": {name: versions.get(name) for name in ("jax", "jaxlib", "libtpu")},
     }
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()

@@ -90,23 +90,40 @@ class _ServiceDiedError(Exception):
         self.log = log
 
 
+@dataclass(frozen=True)
+class Writes:
+    """What a compile service writes beside its answers; decided when libtpu is loaded."""
+
+    dumps: bool
+    passes: bool = False
+
+    def libtpu_arguments(self, folder: Path) -> str:
+        """The flags that make libtpu write it under ``folder``."""
+        flags: list[str] = []
+        if self.dumps:
+            flags.append(f"--xla_jf_dump_to={folder / 'dump'} --xla_jf_dump_llo_pass_label_regex={_DUMPED_PASSES}")
+        if self.passes:
+            flags.append(f"--xla_mosaic_dump_to={folder / 'passes'}")
+        return " ".join(flags)
+
+
 class Compiler:
-    """One compile service, with schedule dumps or without.
+    """One compile service.
 
     Args:
-        dumps: the service writes schedule dumps; decided when libtpu is loaded.
+        writes: schedule dumps, Mosaic passes, neither or both.
         folder: where service folders go.
         tasks: task group that outlives every call.
     """
 
     def __init__(
-        self, toolchain: Toolchain, folder: Path, tasks: TaskGroup, limits: ServiceLimits, *, dumps: bool
+        self, toolchain: Toolchain, folder: Path, tasks: TaskGroup, limits: ServiceLimits, *, writes: Writes
     ) -> None:
         self._toolchain = toolchain
         self._folder = folder
         self._tasks = tasks
         self._limits = limits
-        self._with_dumps = dumps
+        self._writes = writes
         self._service: _Service | None = None
         self._turn = anyio.Lock()
         self._closed = False
@@ -198,7 +215,7 @@ class Compiler:
         reply = replace(
             decode_compile_reply(message, child, None), restarted=restarted, versions=self._toolchain.versions
         )
-        dumps = self._take_dumps(service, nonce) if request.dumps else None
+        dumps = self._take_dumps(service, nonce) if request.dumps or request.passes else None
         self._recycle(service)
         return Compiled(reply=reply, dumps=dumps)
 
@@ -240,13 +257,8 @@ class Compiler:
 
     async def _start(self) -> _Service:
         folder = self._folder / f"compiler-{secrets.token_hex(6)}"
-        for name in ("dump", "out"):
+        for name in ("dump", "passes", "out"):
             (folder / name).mkdir(parents=True, mode=0o700)
-        flags = (
-            f"--xla_jf_dump_to={folder / 'dump'} --xla_jf_dump_llo_pass_label_regex={_DUMPED_PASSES}"
-            if self._with_dumps
-            else ""
-        )
         ours, theirs = sockets.pair()
         with theirs:
             line = command(
@@ -254,7 +266,9 @@ class Compiler:
                 "compile_service",
                 *("--fd", str(theirs.fileno()), "--parent", str(os.getpid()), "--folder", str(folder)),
             )
-            process = await Supervised.start(line, environment(folder, flags), [theirs.fileno()], folder)
+            process = await Supervised.start(
+                line, environment(folder, self._writes.libtpu_arguments(folder)), [theirs.fileno()], folder
+            )
         service = _Service(process=process, sock=ours, folder=folder, started=time.monotonic())
         self._tasks.start_soon(self._accompany, service)
         return service

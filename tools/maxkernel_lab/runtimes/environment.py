@@ -25,11 +25,15 @@ class Toolchain:
         name: ``default`` is the lab's own interpreter.
         python: its executable.
         versions: of python, jax, jaxlib and libtpu.
+        packages: folder with what the worker needs and this interpreter does not have.
+        lacks: what this line of jax cannot do for a kernel, in words.
     """
 
     name: str
     python: Path
     versions: dict[str, str] = field(default_factory=dict[str, str])
+    packages: Path | None = None
+    lacks: tuple[str, ...] = ()
 
 
 def default_toolchain() -> Toolchain:
@@ -79,7 +83,8 @@ def choose(toolchains: dict[str, Toolchain], name: str) -> Toolchain:
 def command(toolchain: Toolchain, service: str, *arguments: str) -> list[str]:
     """Return the command line of a worker service: isolated, by path."""
     bootstrap = Path(maxkernel_tools.__file__).parent / "worker" / "bootstrap.py"
-    return [str(toolchain.python), "-I", "-X", "utf8", str(bootstrap), service, *arguments]
+    packages = [] if toolchain.packages is None else [f"--packages={toolchain.packages}"]
+    return [str(toolchain.python), "-I", "-X", "utf8", str(bootstrap), *packages, service, *arguments]
 
 
 def environment(folder: Path, libtpu_arguments: str = "") -> dict[str, str]:

@@ -19,9 +19,10 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from maxkernel_lab.runtimes.cache import CompileCache, cache_key
-from maxkernel_lab.runtimes.compiler import Compiled, Compiler, ServiceLimits
+from maxkernel_lab.runtimes.compiler import Compiled, Compiler, ServiceLimits, Writes
 from maxkernel_lab.runtimes.environment import Toolchain, choose, default_toolchain, require
 from maxkernel_lab.runtimes.nursery import JobLimits, Nursery, Outcome
+from maxkernel_lab.toolchains.stored import load_toolchain, recorded_toolchains
 from maxkernel_tools.errors import MachineryError
 from maxkernel_tools.records.kernels import KernelSource
 from maxkernel_tools.records.verdicts import SandboxReport
@@ -82,7 +83,7 @@ class LocalRuntime:
         self._stack = ExitStack()
         self._tasks: TaskGroup | None = None
         self._nurseries: dict[str, Nursery] = {}
-        self._compilers: dict[tuple[str, bool], Compiler] = {}
+        self._compilers: dict[tuple[str, Writes], Compiler] = {}
         self._cache = CompileCache(home / "cache" / "compile", self._limits.cache_bytes)
         self._work: Path | None = None
         self._written = 0
@@ -112,7 +113,7 @@ class LocalRuntime:
             UnavailableError: no TPU compiler is installed here.
             MachineryError: a process does not start.
         """
-        nursery, compiler = self._nursery(), self._compiler("default", dumps=dumps)
+        nursery, compiler = self._nursery(), self._compiler("default", Writes(dumps=dumps))
         failures: list[MachineryError] = []
 
         async def start(warm: Callable[[], Awaitable[None]]) -> None:
@@ -173,12 +174,12 @@ class LocalRuntime:
 
     async def compile(self, request: CompileRequest) -> CompileReply:
         """See the port."""
-        toolchain = choose(self._toolchains, request.toolchain)
+        toolchain = self._toolchain(request.toolchain)
         key = cache_key(request, toolchain.versions)
         cached = await anyio.to_thread.run_sync(self._cache.get, key)
         if cached is not None:
             return cached
-        compiler = self._compiler(request.toolchain, dumps=request.dumps)
+        compiler = self._compiler(request.toolchain, Writes(dumps=request.dumps, passes=request.passes))
         async with self._admit("compile", _COMPILE_BYTES):
             compiled = await compiler.compile(request)
         if compiled.reply.child.ending != "completed":
@@ -188,8 +189,9 @@ class LocalRuntime:
     def processes(self) -> dict[str, int]:
         """Return the ids of the worker processes that run now, by what they are."""
         found = {f"nursery {name}": nursery.pid for name, nursery in self._nurseries.items()}
-        for (name, dumps), compiler in self._compilers.items():
-            found[f"compiler {name}{' with dumps' if dumps else ''}"] = compiler.pid
+        for (name, writes), compiler in self._compilers.items():
+            kinds = {" with dumps": writes.dumps, " with passes": writes.passes}
+            found[f"compiler {name}{''.join(kind for kind, wanted in kinds.items() if wanted)}"] = compiler.pid
         return {name: pid for name, pid in found.items() if pid is not None}
 
     async def sandbox(self) -> SandboxReport:
@@ -225,18 +227,23 @@ class LocalRuntime:
     def _nursery(self, name: str = "default") -> Nursery:
         if name not in self._nurseries:
             tasks, work = self._running()
-            toolchain = choose(self._toolchains, name)
+            toolchain = self._toolchain(name)
             require(toolchain)
             self._nurseries[name] = Nursery(toolchain, work, tasks, self._limits.jobs)
         return self._nurseries[name]
 
-    def _compiler(self, name: str, *, dumps: bool) -> Compiler:
-        if (name, dumps) not in self._compilers:
+    def _compiler(self, name: str, writes: Writes) -> Compiler:
+        if (name, writes) not in self._compilers:
             tasks, work = self._running()
-            toolchain = choose(self._toolchains, name)
+            toolchain = self._toolchain(name)
             require(toolchain)
-            self._compilers[name, dumps] = Compiler(toolchain, work, tasks, self._limits.services, dumps=dumps)
-        return self._compilers[name, dumps]
+            self._compilers[name, writes] = Compiler(toolchain, work, tasks, self._limits.services, writes=writes)
+        return self._compilers[name, writes]
+
+    def _toolchain(self, name: str) -> Toolchain:
+        """The toolchain of this name: this runtime's, or one recorded in its home, where any lab may add it."""
+        known = self._toolchains.get(name) or load_toolchain(self._home, name)
+        return known or choose({**self._toolchains, **recorded_toolchains(self._home)}, name)
 
     def _running(self) -> tuple[TaskGroup, Path]:
         if self._tasks is None or self._work is None:

@@ -4,6 +4,6 @@ Owns the order trace, refuse early, compile, report. Processes and caches belong
 to ``maxkernel_tools.diagnosing``; times to ``maxkernel_tools.profiling``.
 """
 
-from maxkernel_tools.compiling.tool import compile_kernel
+from maxkernel_tools.compiling.tool import CompileOptions, compile_kernel
 
-__all__ = ["compile_kernel"]
+__all__ = ["CompileOptions", "compile_kernel"]

@@ -18,7 +18,7 @@ def summary_line(reports: Sequence[TargetReport], findings: Sequence[Finding]) -
         parts.append("Compiles for " + ", ".join(_good(report) for report in good) + ".")
     if bad:
         first = next((f for report in bad for f in report.findings if f.severity is Severity.ERROR), None)
-        names = ", ".join(report.target.value for report in bad)
+        names = ", ".join(_named(report) for report in bad)
         if first is None:
             parts.append(f"Not for {names}.")
         else:
@@ -43,4 +43,8 @@ def _good(report: TargetReport) -> str:
         details.append(f"VMEM {mib(report.vmem_bytes)} of {mib(report.vmem_limit_bytes)}")
     if report.estimated_us is not None:
         details.append(f"estimated {report.estimated_us:.1f} µs by the {report.estimate_source}")
-    return report.target.value + (f" ({', '.join(details)})" if details else "")
+    return _named(report) + (f" ({', '.join(details)})" if details else "")
+
+
+def _named(report: TargetReport) -> str:
+    return report.target.value + (f" with {report.toolchain_name}" if report.toolchain_name != "default" else "")

@@ -39,6 +39,7 @@ async def build_side(
     context: CallContext,
     *,
     is_reference: bool,
+    toolchain: str = "default",
 ) -> Side:
     """Trace and compile ``kernel`` on the call's workload and estimate its device time."""
     traced = await context.runtime.trace(
@@ -48,6 +49,7 @@ async def build_side(
             params=params,
             targets=(target,),
             is_reference=is_reference,
+            toolchain=toolchain,
         )
     )
     exported = traced.exported.get(target)
@@ -56,7 +58,7 @@ async def build_side(
         return Side(None, failed or (_no_answer(target, traced.child.ending),), facts=traced.facts)
     allowed_s = compile_cpu_s(traced.facts)
     compiled = await context.runtime.compile(
-        CompileRequest(exported=exported, target=target, dumps=True, cpu_s=allowed_s)
+        CompileRequest(exported=exported, target=target, dumps=True, cpu_s=allowed_s, toolchain=toolchain)
     )
     if not compiled.ok:
         return Side(None, diagnose_compile(kernel, compiled, traced.facts, target), facts=traced.facts)

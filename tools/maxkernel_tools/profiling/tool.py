@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from typing import Literal
 
@@ -10,7 +11,9 @@ from maxkernel_tools.context import CallContext, KernelCall
 from maxkernel_tools.profiling.advice import advise
 from maxkernel_tools.profiling.comparison import speedup
 from maxkernel_tools.profiling.model import Estimate
+from maxkernel_tools.profiling.physics import below_floor
 from maxkernel_tools.profiling.plots import roofline_svg, unit_use_svg, vmem_svg
+from maxkernel_tools.profiling.sheet import schedule_sheet
 from maxkernel_tools.profiling.sides import Side, build_side
 from maxkernel_tools.records.findings import Finding, Severity
 from maxkernel_tools.records.profiles import ProfileResult, SideProfile
@@ -22,7 +25,9 @@ Against = SideProfile | Literal["reference", "none"]
 _SCHEDULE_ARTIFACT_BYTES = 8 * 1024 * 1024
 
 
-async def profile_kernel(call: KernelCall, target: Target, against: Against, context: CallContext) -> ProfileResult:
+async def profile_kernel(
+    call: KernelCall, target: Target, against: Against, context: CallContext, *, toolchain: str = "default"
+) -> ProfileResult:
     """Estimate the device time of a kernel and of what it is compared with.
 
     Args:
@@ -30,12 +35,15 @@ async def profile_kernel(call: KernelCall, target: Target, against: Against, con
         target: the chip.
         against: ``reference`` for the workload's own, ``none``, or a stored profile of another run.
         context: runtime, artifacts, progress.
+        toolchain: compiles both sides; ``default`` is the installed one.
     """
     started = time.monotonic()
     compares = against == "reference" and call.workload.reference is not None
     steps = 3.0 if compares else 2.0
     await context.progress(0, steps, "compiling the candidate")
-    candidate = await build_side(call.kernel, call, call.params, target, context, is_reference=False)
+    candidate = await build_side(
+        call.kernel, call, call.params, target, context, is_reference=False, toolchain=toolchain
+    )
     findings = list(candidate.findings)
     other: SideProfile | None = None
     label = "none"
@@ -43,7 +51,9 @@ async def profile_kernel(call: KernelCall, target: Target, against: Against, con
         other, label = against, "stored run"
     elif compares and call.workload.reference is not None and candidate.estimate is not None:
         await context.progress(1, steps, "compiling the reference")
-        reference = await build_side(call.workload.reference, call, {}, target, context, is_reference=True)
+        reference = await build_side(
+            call.workload.reference, call, {}, target, context, is_reference=True, toolchain=toolchain
+        )
         findings += [_of_reference(finding) for finding in reference.findings]
         other = reference.estimate.profile if reference.estimate else None
         label = "reference"
@@ -60,10 +70,15 @@ async def profile_kernel(call: KernelCall, target: Target, against: Against, con
         )
     profile = candidate.estimate.profile
     ratio = speedup(profile, other, label) if other else None
+    task = call.workload.task
+    below = below_floor(task.facts, target, profile.time_us, profile.time_source) if task else None
+    if below is not None:
+        findings.append(below)
+        ratio = ratio.model_copy(update={"significant": False}) if ratio else None
     findings += advise(profile, target)
     artifacts = await _artifacts(candidate, target, context)
     return ProfileResult(
-        ok=True,
+        ok=below is None,
         run_id=context.run_id,
         summary=_summary(profile, ratio, target),
         findings=errors_first(findings),
@@ -111,6 +126,10 @@ async def _artifacts(side: Side, target: Target, context: CallContext) -> tuple[
     kept: list[Artifact] = []
     if side.hlo_text:
         kept.append(await context.artifacts.put(f"optimized-{target.value}.hlo.txt", "optimized-hlo", side.hlo_text))
+    # Another compiler's sheet of the same run lies beside it, under another name.
+    compiler = hashlib.sha256(repr(sorted(side.versions.items())).encode()).hexdigest()[:8]
+    sheet = schedule_sheet(made, target, side.versions)
+    kept.append(await context.artifacts.put(f"schedule-{target.value}-{compiler}.json", "schedule-sheet", sheet))
     hottest = max(made.run.ops.values(), key=lambda op: op.cycles, default=None)
     if hottest is not None and hottest.schedule:
         text = made.program.folder.text(hottest.schedule, "final_bundles")[:_SCHEDULE_ARTIFACT_BYTES]

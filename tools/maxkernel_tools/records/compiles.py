@@ -50,6 +50,7 @@ class TargetReport(Record):
         vmem_bytes: what the largest kernel takes; the compiler's own map where dumps were kept, else blocks.
         vmem_scratch_bytes: of it, scratch and scoped buffers. ``vmem_spill_bytes``: of it, what registers spilled.
         vmem_limit_bytes: the limit in force. ``vmem_physical_bytes``: what ``vmem_limit_bytes`` may be raised to.
+        toolchain: versions that answered. ``toolchain_name``: as it was asked for.
     """
 
     target: Target
@@ -71,6 +72,7 @@ class TargetReport(Record):
     estimate_source: str | None = None
     pallas_calls: tuple[PallasCallReport, ...] = ()
     toolchain: str = ""
+    toolchain_name: str = "default"
     findings: tuple[Finding, ...] = ()
 
 
@@ -79,8 +81,10 @@ class CompileResult(ToolResult):
 
     Attributes:
         program_sha256: hash of the traced program without names and lines; empty where it was not traced.
+        differences: what the toolchains do not agree on, where several were asked.
     """
 
     targets: tuple[TargetReport, ...] = ()
     outputs: tuple[str, ...] = ()
     program_sha256: str = ""
+    differences: tuple[str, ...] = ()

@@ -137,6 +137,7 @@ class Finding(Record):
         source_line: the text of that line.
         hint: one next action.
         target: the TPU generation it applies to, where it applies to one.
+        toolchain: likewise the toolchain, where several were asked.
     """
 
     code: FindingCode
@@ -148,3 +149,4 @@ class Finding(Record):
     source_line: str | None = None
     hint: str = ""
     target: Target | None = None
+    toolchain: str | None = None

@@ -26,10 +26,13 @@ def install_package() -> None:
 
 
 def main() -> None:
-    """Run ``nursery`` or ``compile_service`` with the remaining arguments."""
+    """Run ``nursery``, ``compile_service`` or ``probing``; ``--packages=DIR`` adds what its interpreter lacks, last."""
+    arguments = sys.argv[1:]
+    if arguments[0].startswith("--packages="):
+        sys.path.append(arguments.pop(0).partition("=")[2])
     install_package()
-    service = importlib.import_module(f"maxkernel_tools.worker.{sys.argv[1]}")
-    service.main(sys.argv[2:])
+    service = importlib.import_module(f"maxkernel_tools.worker.{arguments[0]}")
+    service.main(arguments[1:])
 
 
 if __name__ == "__main__":

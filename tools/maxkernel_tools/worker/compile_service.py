@@ -24,12 +24,12 @@ from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding
 
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.runtime import ChildReport, CompileReply, CompileRequest
+from maxkernel_tools.runtime import PASSES_FOLDER, ChildReport, CompileReply, CompileRequest
 from maxkernel_tools.wire import Message
 from maxkernel_tools.wire.replies import encode_compile_reply
 from maxkernel_tools.wire.requests import decode_request
 from maxkernel_tools.worker.channel import Channel
-from maxkernel_tools.worker.dumps import collect
+from maxkernel_tools.worker.dumps import collect, collect_passes
 from maxkernel_tools.worker.failures import WorkFailure, phase
 from maxkernel_tools.worker.rehearsal import rehearsal
 from maxkernel_tools.worker.tracing import trace
@@ -49,7 +49,7 @@ class CompileService:
     """Compiles for every target in one process.
 
     Args:
-        folder: the service's own folder; ``dump`` in it is where the compiler writes, ``out`` what is kept of it.
+        folder: the service's own folder; in ``dump`` and ``passes`` the compiler writes, ``out`` holds what is kept.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -82,6 +82,8 @@ class CompileService:
             )
         if request.dumps:
             collect(self._folder / "dump", self._folder / "out" / key)
+        if request.passes:
+            collect_passes(self._folder / "passes", self._folder / "out" / key / PASSES_FOLDER)
         return reply
 
     def _compiled(self, request: CompileRequest) -> Any:

@@ -39,6 +39,20 @@ def collect(dump: Path, out: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def collect_passes(written: Path, out: Path) -> None:
+    """Move every pass from ``written`` to ``out``, gzipped, by the compiler's name for it, and empty ``written``."""
+    out.mkdir(parents=True, exist_ok=True)
+    for path in sorted(written.rglob("*")):
+        if path.is_file():
+            name = _STAMP.sub("", str(path.relative_to(written)).replace("/", "-"))
+            _compress(path, out / f"{name}.gz")
+    for path in list(written.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
 def _compress(path: Path, target: Path) -> None:
     with path.open("rb") as source, gzip.GzipFile(target, "wb", compresslevel=1, mtime=0) as sink:
         shutil.copyfileobj(source, sink, 1 << 20)

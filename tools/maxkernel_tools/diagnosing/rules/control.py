@@ -44,6 +44,19 @@ def semantics_length(evidence: Evidence) -> Draft | None:
     )
 
 
+def no_abstract_device(evidence: Evidence) -> Draft | None:
+    """Lowering asked for the chip, and this line of jax has no way to pretend one."""
+    if "Unsupported TPU device kind: cpu" not in evidence.error.message:
+        return None
+    return Draft(
+        FindingCode.LAB_UNAVAILABLE,
+        "This toolchain's jax has no abstract devices: it cannot lower this kernel on a machine without a TPU, because "
+        "the lowering asks which chip it is for. This says nothing about the kernel.",
+        "Compile it with a toolchain of a newer jax.",
+        line=evidence.line or evidence.call_line,
+    )
+
+
 def buffer_count(evidence: Evidence) -> Draft | None:
     """A pipeline mode with a number of buffers the pipeline cannot have."""
     text = evidence.words.gist
@@ -125,5 +138,5 @@ def compile_error(evidence: Evidence) -> Draft:
     )
 
 
-CONTROL_RULES = (semantics_length, buffer_count, primitive, shard_map)
+CONTROL_RULES = (no_abstract_device, semantics_length, buffer_count, primitive, shard_map)
 LATE_RULES = (no_rule,)

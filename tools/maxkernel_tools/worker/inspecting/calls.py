@@ -216,7 +216,7 @@ def _plain(name: str, kind: str, argument: str, aval: Any, space: str) -> Operan
 
 
 def _blocked(name: str, argument: str, mapping: Any, grid: tuple[int | None, ...], kernel_file: str) -> Operand:
-    array = mapping.array_aval
+    array: Any = mapping.array_aval if hasattr(mapping, "array_aval") else mapping.array_shape_dtype
     shape = tuple(int(extent) for extent in array.shape)
     space = memory_space(mapping.transformed_block_aval)
     dims = tuple(_dim(block, extent) for block, extent in zip(mapping.block_shape, shape, strict=True))
