@@ -12,13 +12,14 @@ from maxkernel_tools.chips import chip, chip_sources, roofline_us
 from maxkernel_tools.profiling import UnknownFormatError, estimate
 from maxkernel_tools.profiling.comparison import speedup
 from maxkernel_tools.records.targets import Target
-from tests.schedule.samples import PALLAS_GEMM, RMSNORM
+from tests.schedule.samples import PALLAS_GEMM, PALLAS_GEMM_012, RMSNORM
 
 FLOPS = 2 * 2048**3
 
 
-def test_pallas_gemm_waits_for_its_small_blocks() -> None:
-    profile = estimate(PALLAS_GEMM, "", {"flops_inside": FLOPS, "flops_outside": 0}, Target.V6E)
+@pytest.mark.parametrize(("sample", "line"), [(PALLAS_GEMM, 18), (PALLAS_GEMM_012, 26)])
+def test_pallas_gemm_waits_for_its_small_blocks(sample: Path, line: int) -> None:
+    profile = estimate(sample, "", {"flops_inside": FLOPS, "flops_outside": 0}, Target.V6E)
     assert profile.time_source == "schedule-model"
     assert profile.bound_by == "dma-in"
     assert profile.hbm_bytes == 2 * 4 * 2048 * 2048 * 2 + 2048 * 2048 * 2
@@ -28,7 +29,7 @@ def test_pallas_gemm_waits_for_its_small_blocks() -> None:
     assert profile.compute_floor_us is not None
     assert profile.transfer_floor_us is not None
     assert profile.time_us > max(profile.compute_floor_us, profile.transfer_floor_us)
-    assert profile.ops[0].line == 18
+    assert profile.ops[0].line == line
 
 
 def test_rmsnorm_is_bound_by_hbm() -> None:
@@ -40,7 +41,7 @@ def test_rmsnorm_is_bound_by_hbm() -> None:
     assert profile.flops is None
 
 
-@pytest.mark.parametrize("sample", [PALLAS_GEMM, RMSNORM])
+@pytest.mark.parametrize("sample", [PALLAS_GEMM, PALLAS_GEMM_012, RMSNORM])
 def test_no_time_lies_under_its_roofline(sample: Path) -> None:
     for flops in (0, FLOPS, 1000 * FLOPS):
         profile = estimate(sample, "", {"flops_inside": flops}, Target.V6E)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from maxkernel_tools.schedule.bundles import parse_bundles
 from maxkernel_tools.schedule.dumps import DumpFolder
 from maxkernel_tools.schedule.engine import Clockwork
 from maxkernel_tools.schedule.machine import Machine, Run
-from tests.schedule.samples import PALLAS_GEMM, RMSNORM
+from tests.schedule.samples import PALLAS_GEMM, PALLAS_GEMM_012, RMSNORM
 
 MIB = 1024 * 1024
 
@@ -48,8 +50,9 @@ def counted_loop(trips: int, step: int = 1) -> Run:
     return Machine(parse_bundles(listing_of(bodies, {1: "Start region 9"}))).run(fast())
 
 
-def test_pallas_gemm_moves_what_its_grid_says() -> None:
-    machine = Machine(parse_bundles(DumpFolder.open(PALLAS_GEMM).text("workload.1", "final_bundles")))
+@pytest.mark.parametrize("sample", [PALLAS_GEMM, PALLAS_GEMM_012])
+def test_pallas_gemm_moves_what_its_grid_says(sample: Path) -> None:
+    machine = Machine(parse_bundles(DumpFolder.open(sample).text("workload.1", "final_bundles")))
     run = machine.run(fast())
     assert run.read_bytes == 2 * 4 * 2048 * 2048 * 2
     assert run.write_bytes == 2048 * 2048 * 2
@@ -57,8 +60,6 @@ def test_pallas_gemm_moves_what_its_grid_says() -> None:
     assert not run.truncated
     # 64 grid steps behind a prologue of one and an epilogue of one; init and store run in 16 of them.
     counts = {first: count for (first, _), count in run.counts.items()}
-    assert counts[17] == 66
-    assert counts[233] == 64
     assert sorted(set(counts.values())) == [1, 16, 64, 66]
 
 

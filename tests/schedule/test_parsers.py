@@ -15,7 +15,7 @@ from maxkernel_tools.schedule.hlo import parse_hlo, parse_shape
 from maxkernel_tools.schedule.regions import outer_trips, parse_regions
 from maxkernel_tools.schedule.unknown import UnknownFormatError
 from maxkernel_tools.schedule.utilization import parse_utilization
-from tests.schedule.samples import PALLAS_GEMM, RMSNORM
+from tests.schedule.samples import PALLAS_GEMM, PALLAS_GEMM_012, RMSNORM
 
 
 def test_folder_knows_its_programs() -> None:
@@ -40,9 +40,10 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sample", "program", "spills"), [(PALLAS_GEMM, "workload.1", True), (RMSNORM, "fusion.2", False)]
+    ("sample", "program", "spills"),
+    [(PALLAS_GEMM, "workload.1", True), (PALLAS_GEMM_012, "workload.1", True), (RMSNORM, "fusion.2", False)],
 )
-def test_utilization_of_both_versions(sample: Path, program: str, spills: bool) -> None:
+def test_utilization_of_all_versions(sample: Path, program: str, spills: bool) -> None:
     use = parse_utilization(DumpFolder.open(sample).text(program, "utilization"))
     assert use.capacity["MXU"] == 2
     assert use.capacity["VALU"] == 4
@@ -57,9 +58,14 @@ def test_any_text_is_a_utilization_or_refused(text: str) -> None:
         parse_utilization(text)
 
 
+@pytest.mark.parametrize("sample", [PALLAS_GEMM, PALLAS_GEMM_012])
+def test_trip_counts_of_the_region_tree(sample: Path) -> None:
+    regions = parse_regions(DumpFolder.open(sample).text("workload.1", "post_ra"))
+    assert [region.trips for region in regions.values() if region.trips] == [66]
+
+
 def test_region_tree() -> None:
     regions = parse_regions(DumpFolder.open(PALLAS_GEMM).text("workload.1", "post_ra"))
-    assert [region.trips for region in regions.values() if region.trips] == [66]
     predicated = [region for region in regions.values() if region.role == "pred_region"]
     assert {region.parent for region in predicated} == {27, 94}
     with pytest.raises(UnknownFormatError):
@@ -78,8 +84,9 @@ def test_hlo_entry_with_memory_spaces_and_lines() -> None:
 
 
 def test_hlo_lines_through_stack_frames() -> None:
-    module = parse_hlo(DumpFolder.open(PALLAS_GEMM).text(TOP_LEVEL, "hlo"))
-    assert module.all_ops["workload.1"].line == 18
+    for sample, line in ((PALLAS_GEMM, 18), (PALLAS_GEMM_012, 26)):
+        module = parse_hlo(DumpFolder.open(sample).text(TOP_LEVEL, "hlo"))
+        assert module.all_ops["workload.1"].line == line
 
 
 @given(st.text(max_size=500))
