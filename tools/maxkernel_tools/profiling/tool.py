@@ -111,10 +111,11 @@ def _summary(profile: SideProfile, ratio: Speedup | None, target: Target) -> str
         text += f", {profile.roofline_fraction:.0%} of the roofline"
     text += "."
     if ratio is not None:
-        word = "significant" if ratio.significant else "not significant"
+        word = "significant" if ratio.significant else "not significant: the intervals overlap"
+        faster = "the kernel" if ratio.value > 1 else f"the {ratio.against}"
         text += (
             f" Estimated speed-up over the {ratio.against} {ratio.value:.2f} "
-            f"({ratio.low:.2f} to {ratio.high:.2f}), {word}."
+            f"({ratio.low:.2f} to {ratio.high:.2f}); the faster side is {faster} ({word})."
         )
     return text
 
