@@ -13,6 +13,7 @@ from rich.table import Table
 from maxkernel_lab.rendering import as_text
 from maxkernel_tools.context import Progress
 from maxkernel_tools.records.compiles import CompileResult
+from maxkernel_tools.records.diffs import DiffResult
 from maxkernel_tools.records.findings import Finding, Severity
 from maxkernel_tools.records.jobs import RunListResult
 from maxkernel_tools.records.profiles import ProfileResult
@@ -55,6 +56,9 @@ def print_result(result: ToolResult) -> None:
         console = Console(soft_wrap=True, highlight=False, width=_PIPED_COLUMNS)
     mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]…[/]"}[result.ok]
     console.print(f"{mark} {escape(result.summary)}")
+    if isinstance(result, DiffResult):
+        for note in result.parity:
+            console.print(f"[yellow]·[/] {escape(note)}")
     table = _table(result)
     if table is not None:
         console.print(table)
@@ -93,6 +97,8 @@ def _table(result: ToolResult) -> Table | None:
         return _profile_table(result)
     if isinstance(result, TuneResult):
         return _tune_table(result)
+    if isinstance(result, DiffResult):
+        return _diff_table(result)
     if isinstance(result, TaskListResult):
         return _rows(
             ("id", "tier", "operator", "title", "labels"),
@@ -177,6 +183,37 @@ def _tune_table(result: TuneResult) -> Table:
         for report in result.configurations
     ]
     return _rows(("configuration", "", f"time on {result.target}", "VMEM", "numerics", "why"), rows)
+
+
+def _diff_table(result: DiffResult) -> Table:
+    if result.schedule:
+        parts = [
+            (part.part, part.name, part.measure, _number(part.baseline), _number(part.candidate), f"{part.delta:+,.4g}")
+            for part in result.schedule
+            if part.delta
+        ]
+        return _rows(("", "part", "measure", "baseline", "candidate", "difference"), parts)
+    rows = [
+        (
+            row.name,
+            row.category,
+            f"{row.delta_us:+,.3f} µs",
+            _signed(row.mean_change),
+            _us(row.baseline_us),
+            _us(row.candidate_us),
+            row.verdict,
+        )
+        for row in result.rows
+    ]
+    return _rows(("op", "category", "difference", "per call", "baseline", "candidate", "verdict"), rows)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.4g}"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2%}"
 
 
 def _rows(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:

@@ -28,10 +28,15 @@ _FIRST_ROWS = 6
 
 @dataclass(frozen=True)
 class TraceDiff:
-    """The whole answer: ``result`` fits a tool's reply, ``rows`` is the full table."""
+    """The whole answer: ``result`` fits a tool's reply, ``rows`` is the full table.
+
+    Attributes:
+        samples: self time of each call in device order, ps: (baseline, candidate) for each of ``rows``.
+    """
 
     result: DiffResult
     rows: tuple[DiffRow, ...]
+    samples: tuple[tuple[Sequence[int], Sequence[int]], ...] = ()
 
 
 def diff_traces(
@@ -77,6 +82,7 @@ def full_diff(
             baseline=one.capture.name,
             candidate=two.capture.name,
             clock=one.clock,
+            identity=_identity(one, two),
             took_ms=_since(began),
         )
         return TraceDiff(result, ())
@@ -84,15 +90,16 @@ def full_diff(
     found = decompose(one, two, cores)
     judgements = judge(found.rows, Side(cores[0], index_ops(one.ops)), Side(cores[1], index_ops(two.ops)))
     share = matched_share([row.pair for row in found.rows])
-    rows = [_row(row, judgement) for row, judgement in zip(found.rows, judgements, strict=True)]
-    rows.sort(key=lambda row: (-abs(row.delta_us), row.module, row.name, row.category))
+    told = [(_row(row, judgement), _samples(row)) for row, judgement in zip(found.rows, judgements, strict=True)]
+    told.sort(key=lambda one: (-abs(one[0].delta_us), one[0].module, one[0].name, one[0].category))
+    rows, samples = [row for row, _ in told], tuple(both for _, both in told)
     notes = [*compare_modules([module.pair for module in found.modules]), *parity.notes]
     differ = min(share) < _MIN_MATCHED
     if differ:
         notes.insert(
             0, f"The programs differ: {share[0]:.0%} and {share[1]:.0%} of the time is matched; see categories."
         )
-        rows = _category_rows(found)
+        rows, samples = _category_rows(found), ()
     names = [f"{name} {_us(part):+,.3f} us" for name, part in contributors(found)]
     result = DiffResult(
         ok=not differ,
@@ -118,9 +125,19 @@ def full_diff(
         categories=_categories(found),
         contributors=tuple(names[:12]),
         explanation=_explanation(rows),
+        identity=_identity(one, two),
         took_ms=_since(began),
     )
-    return TraceDiff(result, tuple(rows))
+    return TraceDiff(result, tuple(rows), samples)
+
+
+def _samples(row: Row) -> tuple[Sequence[int], Sequence[int]]:
+    one, two = row.pair.baseline, row.pair.candidate
+    return one.samples if one else (), two.samples if two else ()
+
+
+def _identity(one: TraceProfile, two: TraceProfile) -> str:
+    return f"{one.capture.sha256} {two.capture.sha256}"
 
 
 def _short(notes: Sequence[str]) -> tuple[str, ...]:

@@ -88,6 +88,28 @@ class CategoryDelta(Record):
     delta_us: float
 
 
+class ScheduleRow(Record):
+    """One part of a compiled kernel on both sides, by one measure the compiler's schedule gives exactly.
+
+    Attributes:
+        part: ``program``, ``unit``, ``op``, ``region``, ``line`` or ``operand``.
+        name: which one. ``measure``: what is compared, with its unit (``bundles``, ``wait_us``, ``hbm_bytes``, ...).
+        baseline, candidate: the figures; None where a side has no such part.
+        delta: candidate minus baseline, a missing side counting as 0.
+        source_line: text of the user's line, where known.
+    """
+
+    part: Literal["program", "unit", "op", "region", "line", "operand"]
+    name: str
+    measure: str
+    baseline: float | None
+    candidate: float | None
+    delta: float
+    change: float | None = None
+    line: int | None = None
+    source_line: str = ""
+
+
 class DiffResult(ToolResult):
     """Answer of ``diff_traces``.
 
@@ -97,12 +119,14 @@ class DiffResult(ToolResult):
         parity: differences to know before any number.
         level: ``ops``, ``categories`` or ``none``.
         core, candidate_core: the core compared on each side.
-        time_source: of both sides; ``device`` for captures.
+        time_source: of both sides; ``device`` for captures, ``schedule-model`` for stored profiles: an estimate.
+        schedule: parts of two schedule profiles, where those are compared; ``rows`` is empty then.
         per_run: the sides ran their programs a different number of times, so every figure is per run.
         delta_us: over ops; rows sum to it. ``module_delta_us`` = ``delta_us + idle_delta_us``.
         matched_share: fraction of op time paired, (baseline, candidate).
         rows: largest first; where there are more than fit, the last is the sum of the others.
         contributors: names until 90 % of the delta is reached.
+        identity: hashes of the two captures as they lie on disk.
     """
 
     comparable: bool
@@ -112,7 +136,7 @@ class DiffResult(ToolResult):
     candidate: str = ""
     core: int = 0
     candidate_core: int = 0
-    time_source: Literal["device", "none"] = "device"
+    time_source: Literal["device", "schedule-model", "none"] = "device"
     clock: Literal["device", "host"] = "device"
     per_run: bool = False
     baseline_us: float | None = None
@@ -123,7 +147,9 @@ class DiffResult(ToolResult):
     matched_share: tuple[float, float] | None = None
     rows: tuple[DiffRow, ...] = ()
     rows_total: int = 0
+    schedule: tuple[ScheduleRow, ...] = ()
     modules: tuple[ModuleDelta, ...] = ()
     categories: tuple[CategoryDelta, ...] = ()
     contributors: tuple[str, ...] = ()
     explanation: tuple[str, ...] = Field(default=())
+    identity: str = ""

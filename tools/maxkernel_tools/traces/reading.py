@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,12 +53,17 @@ def told_device(target: Target) -> Device:
     )
 
 
-def read_profile(path: Path, *, target: Target | None = None) -> TraceProfile:
+Reported = Callable[[float], None]
+"""``progress(done)``: how much of 1 is read."""
+
+
+def read_profile(path: Path, *, target: Target | None = None, progress: Reported | None = None) -> TraceProfile:
     """Read one capture.
 
     Args:
         path: an ``*.xplane.pb``, a ``*.trace.json.gz``, xprof's ``hlo_stats`` JSON, or a folder that holds a capture.
         target: the chip, where the capture does not name it; a capture's own word wins.
+        progress: told how far it is.
 
     Raises:
         MisuseError: there is no capture, or it is damaged.
@@ -71,6 +77,8 @@ def read_profile(path: Path, *, target: Target | None = None) -> TraceProfile:
     else:
         content = load_json(file, data)
         raw = read_hlo_stats(file, content, told) if is_table(content) else read_trace_json(file, content)
+    if progress:
+        progress(0.7)
     if not raw.device.kind and target:
         raw.device = told
     return normalise(raw, file, sha256)
