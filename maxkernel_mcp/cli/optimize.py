@@ -21,6 +21,7 @@ from maxkernel_lab.settings import Settings
 from maxkernel_mcp.cli import OK
 from maxkernel_mcp.cli.printing import shell_progress
 from maxkernel_mcp.cli.tools import report, shell_settings, tool_arguments
+from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.jobs import JobResult
 from maxkernel_tools.records.results import ToolResult
 
@@ -29,6 +30,10 @@ def optimize(options: argparse.Namespace) -> int:
     """Prepare or find the job, then run its orchestrator in the place of this process."""
     arguments = tool_arguments("start_optimization", options)
     settings = shell_settings(options, arguments)
+    if options.detach and (arguments.get("paradigm") or settings.paradigm) == "hitl":
+        raise MisuseError(
+            "Human in the loop needs the terminal.", allowed="hitl without --detach.", action="Leave --detach out."
+        )
     prepared = anyio.run(_prepare, arguments, settings)
     if isinstance(prepared, ToolResult):
         return report(prepared, as_json=options.json)
@@ -39,6 +44,12 @@ def optimize(options: argparse.Namespace) -> int:
 async def _prepare(arguments: Mapping[str, Any], settings: Settings) -> JobFolder | ToolResult:
     async with Lab.open(settings, jaxbench.task_roots()) as lab:
         return await lab.prepare_optimization(arguments)
+
+
+def hitl(options: argparse.Namespace) -> int:
+    """``maxkernel hitl``: the same job with the person in the loop, here in the terminal."""
+    options.paradigm, options.detach = "hitl", False
+    return optimize(options)
 
 
 def resume(options: argparse.Namespace) -> int:

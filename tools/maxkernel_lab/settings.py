@@ -23,6 +23,8 @@ PARADIGMS: Final = ("auto", "search", "hitl")
 POLICIES: Final = ("parallel", "beam", "mcts", "islands", "random")
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _GIB: Final = 1 << 30
+AUTHOR_LENGTH: Final = 1000
+"""Characters of the author setting: one author per role, each with a model and an address, fits."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ class Settings:
         task_roots: the user's own task catalogues, besides the face's.
         paradigm: ``auto``, ``search`` or ``hitl``.
         search_policy: who chooses in a graph search. ``search_seed``: of its chance.
-        author: who writes kernels, e.g. ``builtin``.
+        author: who writes kernels, e.g. ``builtin``; or one per role, ``planner=...,implementer=...``.
         target: the TPU generation used where a call names none.
         budget_evaluations: kernels an optimisation may try. ``budget_minutes``: wall time it may take.
+        budget_tokens: tokens its author may use. ``budget_usd``: what they may cost. Zero: no limit.
         pool_workers: sandboxed jobs at once on this machine, over all labs of the user.
         pool_memory_mb: memory those jobs may reserve together.
         server_handover_s: a call that takes longer becomes a job.
@@ -57,6 +60,8 @@ class Settings:
     target: Target = Target.V6E
     budget_evaluations: int = 24
     budget_minutes: float = 20.0
+    budget_tokens: int = 0
+    budget_usd: float = 0.0
     pool_workers: int = 2
     pool_memory_mb: int = 8192
     server_handover_s: float = 40.0
@@ -158,7 +163,10 @@ def _from_file(workspace: Path, home: Path) -> list[tuple[str, dict[str, Any]]]:
 def _flattened(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        if isinstance(value, dict):
+        if key == "author" and isinstance(value, dict):
+            roles = cast("dict[str, Any]", value)
+            flat[key] = ",".join(f"{role}={author}" for role, author in roles.items())
+        elif isinstance(value, dict):
             for inner, inner_value in cast("dict[str, Any]", value).items():
                 flat[f"{key}.{inner}"] = inner_value
         else:
@@ -231,9 +239,9 @@ def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[
     return parse
 
 
-def _text(value: object, _: Path) -> str:
-    if not isinstance(value, str) or not value or len(value) > 200:
-        raise ValueError("a text of 1 to 200 characters")
+def _author(value: object, _: Path) -> str:
+    if not isinstance(value, str) or not value or len(value) > AUTHOR_LENGTH:
+        raise ValueError(f"a text of 1 to {AUTHOR_LENGTH} characters, or a table of one author per role")
     return value
 
 
@@ -247,10 +255,12 @@ _PARSERS: Final[dict[str, Callable[[object, Path], Any]]] = {
     "paradigm": _choice(*PARADIGMS),
     "search_policy": _choice(*POLICIES),
     "search_seed": _number(int, 0, 1 << 31),
-    "author": _text,
+    "author": _author,
     "target": _target,
     "budget_evaluations": _number(int, 1, 100_000),
     "budget_minutes": _number(float, 0.1, 100_000),
+    "budget_tokens": _number(int, 0, 1_000_000_000),
+    "budget_usd": _number(float, 0, 100_000),
     "pool_workers": _number(int, 1, 1024),
     "pool_memory_mb": _number(int, 256, 1 << 24),
     "server_handover_s": _number(float, 0.1, 45),
@@ -266,6 +276,8 @@ _TOML_NAMES: Final = (
     "task_roots",
     "budget.evaluations",
     "budget.minutes",
+    "budget.tokens",
+    "budget.usd",
     "pool.workers",
     "pool.memory_mb",
     "server.handover_s",

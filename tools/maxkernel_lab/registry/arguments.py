@@ -68,6 +68,9 @@ class KernelArguments(Arguments):
     params: Annotated[
         dict[str, ParamValue], Field(max_length=64, description="Values over the file's PARAMS: {BLOCK_M: 256}.")
     ] = Field(default_factory=dict[str, ParamValue])
+    plan_id: Annotated[
+        str, Field(max_length=40, description="The approved plan this carries out; needed where the paradigm is hitl.")
+    ] = ""
 
 
 class CompileArguments(KernelArguments):
@@ -164,6 +167,20 @@ class OptimizeArguments(Arguments):
     budget: Annotated[int, Field(ge=0, le=100_000, description="Kernels to try at most; 0: the settings'.")] = 0
     budget_tokens: Annotated[int, Field(ge=0, description="Tokens of the author, in all; 0: the settings'.")] = 0
     budget_usd: Annotated[float, Field(ge=0, description="USD for the author's tokens; 0: the settings'.")] = 0
+
+
+class ProposePlanArguments(Arguments):
+    """Arguments of ``propose_plan``."""
+
+    task: Annotated[_Name, Field(min_length=1, description="Task id or folder the plan is for.")]
+    plan: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=16_000,
+            description="What to try, why, and the effect expected on which figure of the profile.",
+        ),
+    ]
 
 
 class GetJobArguments(Arguments):

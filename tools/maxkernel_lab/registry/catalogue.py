@@ -12,6 +12,7 @@ from maxkernel_lab.registry import (
     environment,
     job_tools,
     kernel_tools,
+    plan_tools,
     run_tools,
     task_tools,
     tuning_tools,
@@ -24,6 +25,7 @@ from maxkernel_tools.records.diffs import DiffResult
 from maxkernel_tools.records.docs import LookupResult
 from maxkernel_tools.records.environments import EnvironmentResult
 from maxkernel_tools.records.jobs import JobResult, RunListResult, RunResult
+from maxkernel_tools.records.plans import PlanResult
 from maxkernel_tools.records.profiles import ProfileResult
 from maxkernel_tools.records.tasks import TaskListResult, TaskResult
 from maxkernel_tools.records.tuning import TuneResult
@@ -130,6 +132,17 @@ TOOLS: Final[tuple[Tool, ...]] = (
         read_only=False,
         idempotent=False,
         open_world=True,
+    ),
+    Tool(
+        name="propose_plan",
+        title="Propose a plan",
+        description="Put a plan before the person, who approves or rejects it in the client (elicitation) or in a "
+        "shell (maxkernel plans approve). Returns plan_id and status; call it again with the same text to see whether "
+        "it was approved. Then pass plan_id to the kernel tools. No tool call can approve a plan.",
+        arguments=args.ProposePlanArguments,
+        result=PlanResult,
+        handler=plan_tools.propose_plan,
+        read_only=False,
     ),
     Tool(
         name="get_job",

@@ -22,12 +22,6 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
     """
     settings = services.settings
     paradigm = arguments.paradigm or settings.paradigm
-    if paradigm == "hitl":
-        raise MisuseError(
-            "Human in the loop is not something that can be started and left alone.",
-            allowed="auto or search; a person can go step by step with the single tools.",
-            action="Leave the paradigm out, or say auto or search.",
-        )
     wanted = workload(services, task=arguments.task, inputs=arguments.inputs, reference_path=arguments.reference_path)
     if wanted.reference is None:
         raise MisuseError(
@@ -42,6 +36,8 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
         "budget": {
             "evaluations": arguments.budget or settings.budget_evaluations,
             "wall_s": settings.budget_minutes * 60,
+            "tokens": arguments.budget_tokens or settings.budget_tokens,
+            "usd": arguments.budget_usd or settings.budget_usd,
         },
         "home": str(services.home.root),
     }
@@ -73,6 +69,12 @@ def optimization_config(services: Services, arguments: OptimizeArguments) -> dic
 async def start_optimization(services: Services, arguments: OptimizeArguments, progress: Progress) -> JobResult:
     """Handle ``start_optimization``."""
     config = optimization_config(services, arguments)
+    if "hitl" in {config["paradigm"], services.settings.paradigm}:
+        raise MisuseError(
+            "Human in the loop needs the person: it is not something to be started here and left alone.",
+            allowed="auto or search; or step by step: propose_plan, then compile_kernel and test_kernel with plan_id.",
+            action="Say paradigm auto or search, use propose_plan, or run `maxkernel hitl TASK` in a terminal.",
+        )
     await progress(0, None, "starting the orchestrator")
     return await services.jobs.start_optimization(config)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from maxkernel_lab.plans import PlanStore
 from maxkernel_lab.registry.arguments import MAX_SOURCE, KernelArguments
 from maxkernel_lab.registry.definition import Services
 from maxkernel_lab.registry.paths import read_text_file, resolve_folder
@@ -25,8 +26,10 @@ def kernel_call(
     """Return the call that ``arguments`` describe.
 
     Raises:
-        MisuseError: kernel or workload is missing, given twice, or cannot be read.
+        MisuseError: kernel or workload is missing, given twice, or cannot be read; or the plan it names, or has to
+            name, is not approved.
     """
+    require_plan(services, plan_id=arguments.plan_id, task=arguments.task)
     return KernelCall(
         kernel=kernel_source(services, arguments),
         workload=workload(
@@ -58,6 +61,32 @@ def source_file(services: Services, path: str, *, what: str, import_roots: tuple
     """Return the source in ``path``, shown to a person the way it was named."""
     text, _ = read_text_file(path, services.settings, what=what, max_bytes=MAX_SOURCE)
     return KernelSource(text=text, file=path, import_roots=import_roots)
+
+
+def require_plan(services: Services, *, plan_id: str, task: str) -> None:
+    """Let a call pass that carries out an approved plan; where the paradigm is ``hitl``, no other.
+
+    Raises:
+        MisuseError: the plan is missing, unknown, changed, for another workload, or not approved.
+    """
+    if plan_id:
+        PlanStore(services.home.root).require(plan_id, plan_subject(services, task) if task else "")
+    elif services.settings.paradigm == "hitl":
+        raise MisuseError(
+            "The paradigm is hitl: a kernel is judged only for a plan that a person approved.",
+            allowed="plan_id of an approved plan.",
+            action="Call propose_plan, have it approved, and pass its plan_id.",
+        )
+
+
+def plan_subject(services: Services, task: str) -> str:
+    """Return the name a workload's plans are kept under: the task's id.
+
+    Raises:
+        MisuseError: there is no such task.
+    """
+    wanted = workload(services, task=task, inputs=()).task
+    return wanted.facts.id if wanted is not None else task
 
 
 def workload(
