@@ -21,7 +21,9 @@ MAX_LINE_BYTES: Final = 8 << 20
 @asynccontextmanager
 async def spawned(command: Sequence[str]) -> AsyncGenerator[Client, None]:
     """Start a server and connect to it; it ends when its stdin does, however we end."""
-    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ))
+    # What a person has to approve is gated here; the server of this job alone need not ask for it a second time.
+    environment = {**os.environ, "MAXKERNEL_PARADIGM": "auto"}
+    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=environment)
     async with Client(parameters) as client:
         yield client
 

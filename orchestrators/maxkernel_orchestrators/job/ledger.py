@@ -13,12 +13,11 @@ from maxkernel_orchestrators.job.journal import Journal
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.jobs import CandidateCost, CostLedger
 
-Limit = Literal["tokens", "money", "wall-time", "evaluations"]
+Limit = Literal["tokens", "money", "wall-time"]
 LIMIT_WORDS: Final[dict[Limit, str]] = {
     "tokens": "the budget of tokens is spent",
     "money": "the budget of money is spent",
     "wall-time": "the budget of time is spent",
-    "evaluations": "the budget of evaluations is spent",
 }
 _COMPILING: Final = ("compile_kernel", "profile_kernel")
 
@@ -61,10 +60,8 @@ class Ledger:
             )
 
     def spent_limit(self) -> Limit | None:
-        """The first limit that is reached, or None."""
+        """The first limit that is reached, or None. Evaluations are the paradigms' to count, as they live a run again."""
         budget = self._budget
-        if budget.evaluations and self._journal.count("profile_kernel") >= budget.evaluations:
-            return "evaluations"
         if budget.wall_s and self._journal.wall_s() >= budget.wall_s:
             return "wall-time"
         if not (budget.tokens or budget.usd):
@@ -84,7 +81,6 @@ class Ledger:
             BudgetSpentError: a limit is reached.
         """
         limit = self.spent_limit()
-        # The last timing may have been the last evaluation; words are still needed to end well, but nothing else is.
         if limit is not None:
             raise BudgetSpentError(limit)
 

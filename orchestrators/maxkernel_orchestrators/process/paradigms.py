@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from maxkernel_orchestrators.auto import Climb
-from maxkernel_orchestrators.job import JobConfig, Journal
+from maxkernel_orchestrators.job import JobConfig, Journal, Ledger
 from maxkernel_orchestrators.minds.builtin import BuiltinMind
 from maxkernel_orchestrators.minds.port import Mind
 from maxkernel_orchestrators.searching import Graph, Search
@@ -46,6 +46,7 @@ class Means:
     bench: Bench
     mind: Mind
     journal: Journal
+    ledger: Ledger
     tell: Callable[[str, str], None]
     changed: Callable[[Candidate], None]
     own_source: str | None
@@ -68,6 +69,7 @@ def paradigm_for(means: Means) -> Generator[Paradigm]:
             tell=means.tell,
             changed=means.changed,
             own_source=means.own_source,
+            ledger=means.ledger,
         )
         return
     if means.config.paradigm != "search":
@@ -103,6 +105,7 @@ def _search(means: Means, graph: Graph) -> Search:
             failures=FAILURES,
         ),
         seed=config.seed,
+        ledger=means.ledger,
         tell=means.tell,
         changed=means.changed,
     )

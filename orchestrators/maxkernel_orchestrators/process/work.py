@@ -8,19 +8,18 @@ from pathlib import Path
 import anyio
 from mcp.client.client import Client
 
-from maxkernel_orchestrators.auto import Climb
 from maxkernel_orchestrators.connection import Lab
-from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal
+from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal, Ledger
 from maxkernel_orchestrators.minds.choosing import choose_mind
+from maxkernel_orchestrators.process.paradigms import Means, Paradigm, paradigm_for
 from maxkernel_orchestrators.reporting import OptimizationResult, export, outcome_of
 from maxkernel_orchestrators.reporting.display import Display
 from maxkernel_orchestrators.stepping.bench import Bench
 from maxkernel_orchestrators.stepping.candidates import Candidate
 from maxkernel_orchestrators.stepping.ending import Ending
-from maxkernel_orchestrators.stepping.stopping import Limits
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.records.base import Record
-from maxkernel_tools.records.jobs import BestSoFar, CostLedger, JobProgress
+from maxkernel_tools.records.jobs import BestSoFar, JobProgress
 
 _HEARTBEAT_S = 5.0
 
@@ -43,12 +42,13 @@ class Worker:
 
     def __init__(self, folder: JobFolder, config: JobConfig, journal: Journal, display: Display) -> None:
         self._folder, self._config, self._journal, self._display = folder, config, journal, display
+        self._ledger = Ledger(journal, config.budget)
         self._progress = JobProgress()
         self._best: Candidate | None = None
         self._evaluations: Callable[[], int] = lambda: 0
 
     async def run(self, client: Client) -> OptimizationResult:
-        """Climb, export, write the result.
+        """Work by the paradigm, export, write the result.
 
         Raises:
             MisuseError: the config asks for what does not exist.
@@ -57,17 +57,19 @@ class Worker:
         lab = Lab(client, self._config.subject, self._heard)
         bench = Bench(lab, self._journal, self._config.target)
         self._evaluations = lambda: bench.evaluations
-        budget = self._config.budget
-        climb = Climb(
+        means = Means(
+            folder=self._folder.path,
+            config=self._config,
             bench=bench,
-            mind=choose_mind(self._config.author, self._journal),
+            mind=choose_mind(self._config.author, self._journal, self._ledger),
             journal=self._journal,
-            limits=Limits(evaluations=budget.evaluations, wall_s=budget.wall_s),
+            ledger=self._ledger,
             tell=self._tell,
             changed=self._changed,
             own_source=await self._own_source(),
         )
-        ending = await self._beating(climb)
+        with paradigm_for(means) as paradigm:
+            ending = await self._beating(paradigm)
         self._tell("export", "kernel and report")
         outcome = outcome_of(
             ending,
@@ -75,19 +77,21 @@ class Worker:
             task=bench.label,
             target=self._config.target,
             author=self._config.author,
-            cost=self._cost(),
+            paradigm=self._config.paradigm,
+            cost=self._ledger.totals(),
+            costs=self._ledger.by_candidate(),
         )
         outcome = export(self._folder, ending, outcome)
         self._folder.write_result(outcome.model_dump(mode="json"))
         self._folder.log("done", ok=outcome.ok, summary=outcome.summary)
         return outcome
 
-    async def _beating(self, climb: Climb) -> Ending:
-        """Run the climb while the progress file stays fresh."""
+    async def _beating(self, paradigm: Paradigm) -> Ending:
+        """Run the paradigm while the progress file stays fresh."""
         endings: list[Ending] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._beat)
-            endings.append(await climb.run())
+            endings.append(await paradigm.run())
             tasks.cancel_scope.cancel()
         return endings[0]
 
@@ -142,11 +146,4 @@ class Worker:
                 speedup=speedup.value if speedup and speedup.significant else None,
                 verdict=best.test.verdict if best.test else "",
             )
-        self._folder.write_progress(self._progress, shown, self._cost())
-
-    def _cost(self) -> CostLedger:
-        return CostLedger(
-            wall_s=round(self._journal.wall_s(), 2),
-            compile_s=round(self._journal.seconds("compile_kernel") + self._journal.seconds("profile_kernel"), 2),
-            evaluations=self._evaluations(),
-        )
+        self._folder.write_progress(self._progress, shown, self._ledger.totals())

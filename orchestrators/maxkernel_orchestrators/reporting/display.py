@@ -129,6 +129,8 @@ def _facts(outcome: OptimizationResult) -> list[str]:
         lines.append("Shapes:  " + "; ".join(dict.fromkeys(outcome.shapes)))
         if checks:
             lines.append("Checked: " + ", ".join(checks) + f"; compiles for {', '.join(outcome.compiles_for)}")
+    if outcome.cost.exchanges:
+        lines.append(f"Author:  {_spent(outcome)}")
     if outcome.kernel_path:
         lines.append(f"Kernel:  {outcome.kernel_path}")
     if outcome.report_path:
@@ -136,3 +138,11 @@ def _facts(outcome: OptimizationResult) -> list[str]:
     if outcome.run_id:
         lines.append(f"Record:  run {outcome.run_id}, job {outcome.job_id}")
     return lines
+
+
+def _spent(outcome: OptimizationResult) -> str:
+    cost = outcome.cost
+    money = f"{cost.usd:.4f} USD" if cost.usd is not None else "its price is not known"
+    faults = ", ".join(f"{kind} {count}" for kind, count in cost.faults.items())
+    words = f"{cost.exchanges} exchanges, {cost.input_tokens} tokens in, {cost.output_tokens} out, {money}"
+    return words + (f"; faults: {faults}" if faults else "")

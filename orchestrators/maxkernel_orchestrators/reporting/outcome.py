@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
 
 from maxkernel_orchestrators.stepping.candidates import Candidate
 from maxkernel_orchestrators.stepping.ending import Ending
+from maxkernel_orchestrators.stepping.step import MAX_REPAIRS
 from maxkernel_orchestrators.stepping.stopping import REASON_WORDS
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
-from maxkernel_tools.records.jobs import CostLedger
+from maxkernel_tools.records.jobs import CandidateCost, CostLedger
 from maxkernel_tools.records.results import BoundBy, Speedup, TimeSource, ToolResult
 
 TIME_WORDS: dict[str, str] = {
@@ -50,6 +52,7 @@ class CandidateLine(Record):
     repairs: int = 0
     trials: int = 0
     problem: str = ""
+    cost: CandidateCost = CandidateCost()
 
 
 class OptimizationResult(ToolResult):
@@ -92,7 +95,15 @@ class OptimizationResult(ToolResult):
 
 
 def outcome_of(
-    ending: Ending, *, job_id: str, task: str, target: str, author: str, paradigm: str, cost: CostLedger
+    ending: Ending,
+    *,
+    job_id: str,
+    task: str,
+    target: str,
+    author: str,
+    paradigm: str,
+    cost: CostLedger,
+    costs: Mapping[str, CandidateCost],
 ) -> OptimizationResult:
     """Turn a run's end into its result. Nothing unverified gets a path, nothing insignificant a claim."""
     common = OptimizationResult(
@@ -104,8 +115,8 @@ def outcome_of(
         author=author,
         paradigm=paradigm,
         stopped=ending.reason,
-        candidates=tuple(_line(candidate) for candidate in ending.candidates),
-        cost=cost,
+        candidates=tuple(_line(candidate, costs) for candidate in ending.candidates),
+        cost=_with_endless(cost, ending),
         took_ms=int(cost.wall_s * 1000),
     )
     best, final = ending.best, ending.final_test
@@ -196,7 +207,13 @@ def _reference(best: Candidate) -> SideTime | None:
     )
 
 
-def _line(candidate: Candidate) -> CandidateLine:
+def _with_endless(cost: CostLedger, ending: Ending) -> CostLedger:
+    """Count the candidates whose repairs came to no end beside the author's other faults."""
+    endless = sum(one.repairs >= MAX_REPAIRS and not one.verified for one in ending.candidates)
+    return cost.model_copy(update={"faults": {**cost.faults, "endless-repair": endless}}) if endless else cost
+
+
+def _line(candidate: Candidate, costs: Mapping[str, CandidateCost]) -> CandidateLine:
     profile = candidate.profile
     return CandidateLine(
         name=candidate.name,
@@ -211,6 +228,7 @@ def _line(candidate: Candidate) -> CandidateLine:
         repairs=candidate.repairs,
         trials=len(candidate.trials),
         problem=candidate.problem[:300],
+        cost=costs.get(candidate.name, CandidateCost()),
     )
 
 

@@ -90,10 +90,18 @@ def _verdict(outcome: OptimizationResult) -> str:
 
 def _cost(outcome: OptimizationResult) -> str:
     cost = outcome.cost
-    return (
-        f"{cost.wall_s:.0f} s of wall time, {cost.evaluations} timings, "
-        f"{cost.input_tokens + cost.output_tokens} tokens, {cost.usd:.2f} USD, {cost.device_s:.0f} s of device time."
+    money = f"{cost.usd:.2f} USD" if cost.usd is not None else "an unknown amount of money"
+    faults = ", ".join(f"{kind} {count}" for kind, count in cost.faults.items())
+    parts = (
+        f"{cost.wall_s:.0f} s of wall time",
+        f"{cost.compile_s:.0f} s of compiling and profiling",
+        f"{cost.evaluations} timings",
+        f"{cost.exchanges} exchanges with the author",
+        f"{cost.input_tokens} tokens in and {cost.output_tokens} out",
+        money,
+        f"{cost.device_s:.0f} s of device time",
     )
+    return ", ".join(parts) + "." + (f" Faults of the author: {faults}." if faults else "")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

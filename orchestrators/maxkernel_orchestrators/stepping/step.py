@@ -17,6 +17,7 @@ from maxkernel_tools.records.verdicts import TestResult
 
 Tell = Callable[[str, str], None]
 """``tell(stage, message)`` says what is being done now."""
+MAX_REPAIRS = 3
 _WORTH_SWITCHING = 0.99  # a tiling must be this much faster than the default by the model to replace it
 
 
@@ -37,7 +38,7 @@ class Step:
     mind: Mind
     tell: Tell
     may_evaluate: Callable[[], bool] = field(default=lambda: True)
-    max_repairs: int = 3
+    max_repairs: int = MAX_REPAIRS
     tune: bool = True
 
     async def make(self, name: str, parent: str | None, plan: Plan, situation: Situation) -> Candidate:

@@ -8,7 +8,9 @@ from typing import Literal
 
 from maxkernel_orchestrators.stepping.candidates import Candidate, better
 
-StopReason = Literal["evaluations", "wall-time", "roofline", "marginal-return", "author-done", "too-many-failures"]
+StopReason = Literal[
+    "evaluations", "wall-time", "tokens", "money", "roofline", "marginal-return", "author-done", "too-many-failures"
+]
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def _without_gain(candidates: Sequence[Candidate], gain: float) -> int:
 REASON_WORDS: dict[str, str] = {
     "evaluations": "the budget of evaluations is spent",
     "wall-time": "the budget of time is spent",
+    "tokens": "the budget of tokens is spent",
+    "money": "the budget of money is spent",
     "roofline": "the kernel is at the chip's roofline by the model",
     "marginal-return": "the last attempts brought no gain worth having",
     "author-done": "the author has nothing more to try",
