@@ -15,6 +15,8 @@ _ALWAYS: Final = ("ok", "summary")
 _OUTPUT_DEPTH: Final = 1
 # Findings and artifacts are spelled out in no schema: every tool has them, and repeated they would be half the list.
 _COMMON_DEPTH: Final = 0
+# A row of more fields than these says only "object" too: written out, such rows are a tenth of all tools' listing.
+_ROW_FIELDS: Final = 14
 # Longer vocabularies grow from version to version; a client that kept an old list would refuse a valid answer.
 _ENUM_VALUES: Final = 12
 
@@ -88,6 +90,8 @@ def _shallow(node: Any, depth: int) -> Any:
     schema = cast("dict[str, Any]", node)
     if depth <= 0 and ("properties" in schema or "items" in schema):
         return {"type": schema.get("type", "object")}
+    if len(cast("dict[str, Any]", schema.get("properties", {}))) > _ROW_FIELDS:
+        return {"type": "object"}
     result: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "properties":
