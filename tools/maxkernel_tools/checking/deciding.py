@@ -50,7 +50,7 @@ def decide(
     findings: list[Finding] = []
     for answer in counted:
         assert answer.judged is not None  # noqa: S101 - filtered above
-        if answer.question.shape.convicts or answer.judged.passed:
+        if _convicts(answer, counted) or answer.judged.passed:
             findings += _new(explain(source, answer.judged, stage), findings)
     findings += _ended(source, session)
     findings += _unstable(source, session, stage)
@@ -101,15 +101,24 @@ def _verdict(
         return "inconclusive", "there is no reference to compare with"
     if not counted:
         return "inconclusive", "the kernel accepts none of the shapes small enough to be interpreted"
-    if wrong and not any(answer.question.shape.convicts for answer in wrong):
+    blamed = [answer for answer in wrong if _convicts(answer, counted)]
+    if wrong and not blamed and not convicting:
         return "inconclusive", "the inputs given are too large to interpret, and it is not right on smaller ones"
-    if wrong:
+    if blamed:
         return "inconclusive", "some cases could not be run"
     if not convicting and not counted:
         return "inconclusive", "nothing was compared"
     if all(_blind(answer) for answer in counted):
         return "inconclusive", "the output varies less than rounding does, so right and wrong look alike"
     return "correct", ""
+
+
+def _convicts(answer: Answered, counted: Sequence[Answered]) -> bool:
+    """Whether a wrong answer is the kernel's fault: the shape was asked for, or another setting gives the right one."""
+    shape = answer.question.shape
+    return shape.convicts or any(
+        other.question.shape is shape and other.judged is not None and other.judged.passed for other in counted
+    )
 
 
 def _blind(answer: Answered) -> bool:
@@ -265,6 +274,8 @@ def _names(answers: Any) -> list[str]:
     for answer in answers:
         shape = answer.question.shape
         size = " ".join(f"{key}={value}" for key, value in shape.dims.items())
+        if not shape.convicts:
+            size = " ".join(str(spec) for spec in shape.specs)
         name = f"{shape.name} ({size})" if size else shape.name
         if name not in names:
             names.append(name)

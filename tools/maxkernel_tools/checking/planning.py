@@ -35,7 +35,8 @@ SANITIZE: Final[dict[str, InterpretOptions]] = {
 }
 BUDGET_FLOPS: Final[dict[TestLevel, int]] = {"quick": 5_000_000_000, "full": 8_000_000_000, "sanitize": 5_000_000_000}
 _GIVEN_STEPS: Final[dict[TestLevel, int]] = {"quick": 128, "full": 400, "sanitize": 200}
-_SHRUNK_TO: Final = 512
+_SHRUNK_TO: Final = (2048, 1024, 512)
+_EASY_FLOPS: Final = 5_000_000_000
 _SENSITIVITY_SCALE: Final = 16.0
 _MOST_SENSITIVITY_INPUTS: Final = 6
 
@@ -66,10 +67,7 @@ async def choose_shapes(call: KernelCall, level: TestLevel, full: TraceReply, co
     """Return the shapes to test at ``level``; see ``shapes`` for why each is there."""
     task = call.workload.task
     if task is None:
-        given = shapes.given(call.workload)
-        if shapes.affordable(given.specs, full.facts, _GIVEN_STEPS[level]):
-            return [given]
-        return [shapes.shrunk(call.workload, _SHRUNK_TO)]
+        return await _given(call, level, full, context)
     dtype = shapes.task_dtype(call.workload)
     chosen = shapes.family(task.facts, KINDS[level], dtype)
     blocks = shapes.block_sizes(task.facts, full.facts, call.workload.inputs)
@@ -90,14 +88,13 @@ def ask(level: TestLevel, chosen: Sequence[Shape], inputs: int) -> list[Question
         questions: list[Question] = []
         for shape in chosen:
             seed = secret_seed()
-            questions += [
-                Question(f"{shape.name}, {name}", shape, seed, options=options) for name, options in SANITIZE.items()
-            ]
+            settings = list(SANITIZE.items())[: 1 if shape.once else None]
+            questions += [Question(f"{shape.name}, {name}", shape, seed, options=options) for name, options in settings]
         return questions
     questions = [Question(shape.name, shape, secret_seed()) for shape in chosen]
     if not questions:
         return questions
-    first = questions[0]
+    first = next((question for question in questions if not question.shape.once), questions[0])
     # One trace serves both: an answer computed while tracing is right for one of them at most.
     questions.insert(1, replace(first, name=f"{first.name}, other seed", seed=secret_seed()))
     if level == "full":
@@ -122,6 +119,22 @@ def changed_input(array: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any
     size: tuple[int, ...] = tuple(array.shape)
     drawn: np.ndarray[Any, Any] = rng.standard_normal(size, dtype=np.float32)
     return (drawn * np.float32(spread * _SENSITIVITY_SCALE)).astype(array.dtype)
+
+
+async def _given(call: KernelCall, level: TestLevel, full: TraceReply, context: CallContext) -> list[Shape]:
+    """Return the very shape the caller gave, and a smaller one beside it or instead of it where it costs too much."""
+    given, steps = shapes.given(call.workload), _GIVEN_STEPS[level]
+    possible = shapes.affordable(given.specs, full.facts, steps)
+    if possible and (level == "full" or shapes.affordable(given.specs, full.facts, steps, _EASY_FLOPS)):
+        return [given]
+    smaller = _distinct([shapes.shrunk(call.workload, limit) for limit in _SHRUNK_TO])
+    traced = zip(smaller, await trace_many(call, smaller, context), strict=True)
+    accepted = [(shape, reply.facts) for shape, reply in traced if reply.facts]
+    fitting = [shape for shape, facts in accepted if shapes.affordable(shape.specs, facts, steps, _EASY_FLOPS)]
+    chosen = fitting[0] if fitting else smaller[-1]
+    if not possible:
+        return [chosen]
+    return [replace(given, once=True), chosen] if fitting and chosen.specs != given.specs else [given]
 
 
 async def _missing_after(

@@ -30,12 +30,14 @@ class Shape:
         name: ``aligned``, ``ragged``, ``tiny``, ``given``, ``two-steps``, ``two-steps-ragged``, ``shrunk``.
         convicts: a wrong result here is the kernel's fault; False where the caller asked for one shape only and this
             is another, tried to say how general the kernel is.
+        once: so much work that it is tried under one setting only; a smaller shape stands beside it for the others.
     """
 
     name: str
     specs: tuple[ArraySpec, ...]
     dims: Mapping[str, int]
     convicts: bool = True
+    once: bool = False
 
 
 def family(task: TaskFacts, kinds: Sequence[ShapeKind], dtype: str) -> list[Shape]:
@@ -65,11 +67,13 @@ def task_dtype(workload: Workload) -> str:
     return task.facts.dtype
 
 
-def affordable(specs: Sequence[ArraySpec], facts: Mapping[str, Any], steps: int = MAX_STEPS) -> bool:
+def affordable(
+    specs: Sequence[ArraySpec], facts: Mapping[str, Any], steps: int = MAX_STEPS, most_flops: int = MAX_CASE_FLOPS
+) -> bool:
     """Whether interpreting a kernel with these ``facts`` on ``specs`` takes seconds, not minutes."""
     total = sum(spec.nbytes for spec in specs)
     work = int(facts.get("flops_inside") or 0) + int(facts.get("flops_outside") or 0)
-    return total <= MAX_CASE_BYTES and work <= MAX_CASE_FLOPS and grid_steps(facts) <= steps
+    return total <= MAX_CASE_BYTES and work <= most_flops and grid_steps(facts) <= steps
 
 
 def grid_steps(facts: Mapping[str, Any]) -> int:
