@@ -60,7 +60,7 @@ class Ledger:
             )
 
     def spent_limit(self) -> Limit | None:
-        """The first limit that is reached, or None. Evaluations are the paradigms' to count, as they live a run again."""
+        """The first limit that is reached, or None. Evaluations are the paradigms' own count."""
         budget = self._budget
         if budget.wall_s and self._journal.wall_s() >= budget.wall_s:
             return "wall-time"

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from maxkernel_orchestrators.connection import LabError, LabGoneError, LabRefusalError
 from maxkernel_orchestrators.connection.streams import inherited, spawned
+from maxkernel_orchestrators.hitl import PersonLeftError
 from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal
 from maxkernel_orchestrators.process.arguments import Invocation, parse_arguments
 from maxkernel_orchestrators.process.work import Worker
@@ -30,6 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
     folder = JobFolder(invocation.job_dir.resolve())
     try:
         config = folder.read_config()
+        if config.paradigm == "hitl" and not sys.stdin.isatty():
+            return _refuse("Human in the loop needs a terminal: run `maxkernel hitl TASK` in one.", invocation)
         folder.own()
     except MisuseError as error:
         return _refuse(str(error), invocation)
@@ -37,8 +40,10 @@ def main(words: Sequence[str] | None = None) -> int:
     if done is not None:
         return _answer(_known(done), invocation)
     journal = Journal(folder.path / "journal.sqlite3")
+    # A person in the loop is told by the session itself; two writers would draw over each other.
+    watched = invocation.mcp_fd is None and config.paradigm != "hitl"
     try:
-        with Display(f"{config.subject.label} on {config.target}", enabled=invocation.mcp_fd is None) as display:
+        with Display(f"{config.subject.label} on {config.target}", enabled=watched) as display:
             result = anyio.run(_session, invocation, folder, config, journal, display)
     finally:
         journal.close()
@@ -74,7 +79,7 @@ async def _guarded(
         return _failed(folder, _first(foreseen))
 
 
-_FORESEEN = (LabError, MisuseError, MCPError, OSError)
+_FORESEEN = (LabError, MisuseError, MCPError, OSError, PersonLeftError)
 
 
 def _failed(folder: JobFolder, error: BaseException) -> ToolResult:
@@ -84,6 +89,9 @@ def _failed(folder: JobFolder, error: BaseException) -> ToolResult:
         refusal = ToolResult(ok=False, job_id=folder.job_id, summary=str(error))
         folder.write_result(refusal.model_dump(mode="json"))
         return refusal
+    if isinstance(error, PersonLeftError):
+        folder.log("left", message=str(error))
+        return ToolResult(ok=None, job_id=folder.job_id, summary=f"{error} The same command goes on from here.")
     message = str(error) or type(error).__name__
     if not isinstance(error, LabError) or isinstance(error, LabGoneError):
         message = f"The lab went away ({message}). The same command goes on from here."

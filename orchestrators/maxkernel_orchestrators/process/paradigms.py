@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from maxkernel_orchestrators.auto import Climb
+from maxkernel_orchestrators.hitl import Person, Session
+from maxkernel_orchestrators.hitl.hearing import Hearing
+from maxkernel_orchestrators.hitl.terminal import TerminalPerson
 from maxkernel_orchestrators.job import JobConfig, Journal, Ledger
 from maxkernel_orchestrators.minds.builtin import BuiltinMind
 from maxkernel_orchestrators.minds.port import Mind
@@ -39,6 +42,7 @@ class Means:
         folder: the job's.
         tell: hears what is going on. ``changed`` hears of a new best candidate.
         own_source: text of the kernel to start from, where there is one.
+        person: who is in the loop, for ``hitl``; by default whoever is at this process's terminal.
     """
 
     folder: Path
@@ -50,6 +54,7 @@ class Means:
     tell: Callable[[str, str], None]
     changed: Callable[[Candidate], None]
     own_source: str | None
+    person: Person | None = None
 
 
 @contextmanager
@@ -72,10 +77,22 @@ def paradigm_for(means: Means) -> Generator[Paradigm]:
             ledger=means.ledger,
         )
         return
+    if means.config.paradigm == "hitl":
+        yield Session(
+            bench=means.bench,
+            mind=means.mind,
+            journal=means.journal,
+            ledger=means.ledger,
+            hearing=Hearing(means.person or TerminalPerson(), means.journal, means.folder),
+            tell=means.tell,
+            changed=means.changed,
+            own_source=means.own_source,
+        )
+        return
     if means.config.paradigm != "search":
         raise MisuseError(
             f"The paradigm {means.config.paradigm!r} does not run as a job.",
-            allowed="auto, search.",
+            allowed="auto, search, hitl.",
             action="Choose one.",
         )
     graph = Graph(means.folder / "graph.sqlite3")

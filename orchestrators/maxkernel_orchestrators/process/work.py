@@ -9,6 +9,7 @@ import anyio
 from mcp.client.client import Client
 
 from maxkernel_orchestrators.connection import Lab
+from maxkernel_orchestrators.hitl import Person
 from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal, Ledger
 from maxkernel_orchestrators.minds.choosing import choose_mind
 from maxkernel_orchestrators.process.paradigms import Means, Paradigm, paradigm_for
@@ -38,11 +39,17 @@ class Worker:
         config: what to do.
         journal: what was done.
         display: where a person watches.
+        person: who is in the loop; None for whoever is at the terminal.
     """
 
-    def __init__(self, folder: JobFolder, config: JobConfig, journal: Journal, display: Display) -> None:
+    def __init__(
+        self, folder: JobFolder, config: JobConfig, journal: Journal, display: Display, person: Person | None = None
+    ) -> None:
         self._folder, self._config, self._journal, self._display = folder, config, journal, display
-        self._ledger = Ledger(journal, config.budget)
+        # With a person in the loop the clock runs while they think: what limits that is they themselves.
+        patient = {"wall_s": 0.0} if config.paradigm == "hitl" else {}
+        self._ledger = Ledger(journal, config.budget.model_copy(update=patient))
+        self._person = person
         self._progress = JobProgress()
         self._best: Candidate | None = None
         self._evaluations: Callable[[], int] = lambda: 0
@@ -67,6 +74,7 @@ class Worker:
             tell=self._tell,
             changed=self._changed,
             own_source=await self._own_source(),
+            person=self._person,
         )
         with paradigm_for(means) as paradigm:
             ending = await self._beating(paradigm)

@@ -14,6 +14,7 @@ from maxkernel_orchestrators.stepping.stopping import REASON_WORDS
 from maxkernel_tools.records.base import Record
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.jobs import CandidateCost, CostLedger
+from maxkernel_tools.records.plans import Decision
 from maxkernel_tools.records.results import BoundBy, Speedup, TimeSource, ToolResult
 
 TIME_WORDS: dict[str, str] = {
@@ -67,6 +68,7 @@ class OptimizationResult(ToolResult):
         verdict: of the exported kernel, on its very parameters; ``shapes`` and ``seeds`` are what it rests on.
         compiles_for: generations it was compiled for.
         stopped: the rule that ended the run.
+        decisions: what a person approved and rejected, each with the plan's hash.
     """
 
     task: str = ""
@@ -91,6 +93,7 @@ class OptimizationResult(ToolResult):
     compiles_for: tuple[str, ...] = ()
     stopped: str = ""
     candidates: tuple[CandidateLine, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     cost: CostLedger = CostLedger()
 
 
@@ -116,6 +119,7 @@ def outcome_of(
         paradigm=paradigm,
         stopped=ending.reason,
         candidates=tuple(_line(candidate, costs) for candidate in ending.candidates),
+        decisions=ending.decisions,
         cost=_with_endless(cost, ending),
         took_ms=int(cost.wall_s * 1000),
     )

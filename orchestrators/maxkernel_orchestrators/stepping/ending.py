@@ -11,6 +11,7 @@ from maxkernel_orchestrators.stepping.candidates import Candidate, clearly_faste
 from maxkernel_orchestrators.stepping.stopping import StopReason
 from maxkernel_orchestrators.stepping.together import together
 from maxkernel_tools.records.compiles import CompileResult
+from maxkernel_tools.records.plans import Decision
 from maxkernel_tools.records.tasks import TaskResult
 from maxkernel_tools.records.verdicts import TestResult
 
@@ -27,6 +28,7 @@ class Ending:
         final_test: that verdict.
         portable: compile results for the other generations.
         reason: the stopping rule.
+        decisions: what a person approved and rejected, where one was asked.
     """
 
     task: TaskResult
@@ -36,6 +38,7 @@ class Ending:
     portable: CompileResult | None
     reason: StopReason
     author_says: str = ""
+    decisions: tuple[Decision, ...] = ()
 
 
 def ranking(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -9,7 +9,15 @@ from typing import Literal
 from maxkernel_orchestrators.stepping.candidates import Candidate, better
 
 StopReason = Literal[
-    "evaluations", "wall-time", "tokens", "money", "roofline", "marginal-return", "author-done", "too-many-failures"
+    "evaluations",
+    "wall-time",
+    "tokens",
+    "money",
+    "roofline",
+    "marginal-return",
+    "author-done",
+    "too-many-failures",
+    "person",
 ]
 
 
@@ -85,6 +93,7 @@ REASON_WORDS: dict[str, str] = {
     "money": "the budget of money is spent",
     "roofline": "the kernel is at the chip's roofline by the model",
     "marginal-return": "the last attempts brought no gain worth having",
+    "person": "the person stopped",
     "author-done": "the author has nothing more to try",
     "too-many-failures": "the last attempts gave no kernel at all",
 }
