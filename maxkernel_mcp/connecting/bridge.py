@@ -89,10 +89,9 @@ class Bridge:
             headers[MCP_NAME_HEADER] = encode_header_value(name)
         return ClientMessageMetadata(headers=headers)
 
-    async def answer_for_the_lab(self, near: Any, reason: str) -> None:
-        """Answer everything still asked: a client that waits for a lost lab would wait for ever."""
-        for request in list(self._asked):
-            error = types.ErrorData(code=LOST_CODE, message=reason)
-            with anyio.move_on_after(1):
-                await near.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request, error=error)))
+    def answers_for_the_lab(self, reason: str) -> list[str]:
+        """Return an answer, as a line, to everything still asked: a client that waits for a lost lab waits for ever."""
+        error = types.ErrorData(code=LOST_CODE, message=reason)
+        answers = [types.JSONRPCError(jsonrpc="2.0", id=request, error=error) for request in self._asked]
         self._asked.clear()
+        return [answer.model_dump_json(by_alias=True, exclude_unset=True) for answer in answers]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 import anyio
 from anyio.abc import Process
@@ -33,8 +34,8 @@ async def connect(place: Place, tell: Callable[[str], None]) -> NoReturn:
         place: where the lab is.
         tell: told why, where the lab cannot be reached or was lost; everything asked of it is answered with that too.
     """
-    bridge, said = Bridge(), list[str]()
-    async with stdio_server() as near, anyio.create_task_group() as group:
+    bridge, said, out = Bridge(), list[str](), _Output()
+    async with stdio_server(stdout=cast("Any", out)) as near, anyio.create_task_group() as group:
         group.start_soon(_leave_on_signal, bridge, group.cancel_scope)
         try:
             failure = await _bridged(bridge, place, near, said)
@@ -43,10 +44,28 @@ async def connect(place: Place, tell: Callable[[str], None]) -> NoReturn:
         if failure or bridge.lost:
             why = failure or " ".join(said) or "it closed the connection."
             words = f"No lab at {place.shown}: {why} Start it again there, then restart this server in your client."
-            await bridge.answer_for_the_lab(near[1], words)
+            # Written here, not handed to the SDK's writer, which may not have come round to it when the process ends.
+            await out.write("".join(f"{line}\n" for line in bridge.answers_for_the_lab(words)))
+            await out.flush()
             tell(words)
             leave(3)
         leave()
+
+
+class _Output:
+    """Stdout as the SDK's writer uses it, with one write at a time, so that others may write too."""
+
+    def __init__(self) -> None:
+        self._file = anyio.wrap_file(os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n"))
+        self._lock = anyio.Lock()
+
+    async def write(self, text: str) -> None:
+        async with self._lock:
+            await self._file.write(text)
+
+    async def flush(self) -> None:
+        async with self._lock:
+            await self._file.flush()
 
 
 async def _leave_on_signal(bridge: Bridge, scope: anyio.CancelScope) -> None:
