@@ -1,4 +1,7 @@
-"""``python -m tests.adversarial [--json FILE] [--without-rules] [NAME ...]``: judge the corpus and print the table."""
+"""``python -m tests.adversarial [--json FILE] [--without-rules] [NAME ...]``: judge the corpus and print the table.
+
+``--repeat N`` judges ten kernels N times each instead, and says whether every verdict was the same.
+"""
 
 # ruff: noqa: T201
 from __future__ import annotations
@@ -13,6 +16,7 @@ import anyio
 
 from maxkernel_lab.runtimes.local import LocalRuntime
 from tests.adversarial.corpus import Outcome, entries, judge, table
+from tests.adversarial.repeating import repeat
 
 
 async def run(names: list[str], without_rules: bool) -> list[Outcome]:
@@ -35,12 +39,25 @@ async def run(names: list[str], without_rules: bool) -> list[Outcome]:
     return outcomes
 
 
+async def run_repeated(times: int) -> int:
+    with tempfile.TemporaryDirectory() as home:
+        async with LocalRuntime(Path(home)) as runtime:
+            found = await repeat(runtime, times)
+    for item in found:
+        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in item.verdicts.items())
+        print(f"{'  ' if item.steady else '!!'} {item.name:28} {item.which:5} {verdicts}")
+    return 0 if all(item.steady for item in found) else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--json", type=Path, help="write the table there")
     parser.add_argument("--without-rules", action="store_true", help="judge each cheat without the static rules too")
+    parser.add_argument("--repeat", type=int, default=0, metavar="N", help="judge ten kernels N times each instead")
     given = parser.parse_args()
+    if given.repeat:
+        return anyio.run(run_repeated, given.repeat)
     outcomes = anyio.run(run, given.names, given.without_rules)
     found = table(outcomes)
     print(f"\n{'kind':14}{'cheats':>8}{'held off':>10}{'w/o rules':>11}{'twins':>8}{'accepted':>10}")

@@ -11,6 +11,7 @@ import pytest
 from maxkernel_tools.guards import inspect_source
 from maxkernel_tools.records.findings import Severity
 from tests.adversarial.corpus import Entry, Outcome, entries, judge, table
+from tests.adversarial.repeating import repeat
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
@@ -86,3 +87,12 @@ def test_no_false_accept_and_no_false_refusal(portal: BlockingPortal, runtime: A
         if item.which == "cheat" and ENTRIES[item.name].codes and not set(ENTRIES[item.name].codes) & set(item.codes)
     ]
     assert missing == []
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+def test_twenty_repeats_of_ten_kernels_give_the_same_verdicts(portal: BlockingPortal, runtime: Any) -> None:
+    found = portal.call(repeat, runtime, 20)
+    assert len(found) == 10
+    assert [item for item in found if not item.steady] == []
+    assert all(sum(item.verdicts.values()) == 20 for item in found)

@@ -141,6 +141,15 @@ def test_integers_match_exactly() -> None:
     assert found.first_bad_index == (3, 4)
 
 
+def test_float16_may_be_computed_in_bfloat16_which_tpus_have() -> None:
+    values = np.random.default_rng(3).standard_normal((64, 128)).astype(np.float16)
+    oracle = np.tanh(values.astype(np.float64))
+    reference = oracle.astype(np.float16)
+    substitute = np.tanh(values.astype(BF16).astype(np.float32)).astype(BF16).astype(np.float16)
+    assert compare(substitute, reference, oracle).passed
+    assert not compare((substitute * np.float16(1.03)), reference, oracle).passed
+
+
 def test_the_exact_policy_allows_nothing() -> None:
     _, _, oracle, reference = product()
     allowed = allowed_error(oracle, reference, Tolerance(policy="exact"))

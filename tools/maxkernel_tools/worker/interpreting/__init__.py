@@ -64,6 +64,7 @@ def interpret(request: InterpretRequest) -> Iterator[CaseReply]:
     with presented_as(request.target):
         function = bind(load_kernel(request.kernel), request.params)
     shapes: dict[tuple[str, ...], _Shape] = {}
+    edges = (*request.cases[:1], *request.cases[-1:])
     for case in request.cases:
         started = time.perf_counter()
         specs = [ArraySpec.of(array.dtype.name, tuple(array.shape)) for array in case.inputs]
@@ -79,8 +80,8 @@ def interpret(request: InterpretRequest) -> Iterator[CaseReply]:
             export_error=shape.export_error,
             facts=shape.facts,
             tree=shape.tree,
-            # reading what changed takes a while, so once per trace and once more at the end
-            attempts=attempts.seen() if first or case is request.cases[-1] else (),
+            # reading what changed takes a while, so once after the first trace and once at the end
+            attempts=attempts.seen() if any(case is edge for edge in edges) else (),
             wall_ms=round(1000 * (time.perf_counter() - started)),
         )
 

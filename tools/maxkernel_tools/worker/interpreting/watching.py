@@ -191,8 +191,9 @@ def watching(watcher: Watcher, anatomies: list[KernelAnatomy], target: Target) -
 
 
 def skip_gpu_interpreter() -> None:
-    """Keep jax from importing its GPU interpreter at every lowering, which takes a quarter of a second to fail."""
-    sys.modules.setdefault("jax._src.pallas.mosaic_gpu.interpret", cast("Any", None))
+    """Keep jax from importing its GPU interpreter at every lowering, which takes half a second to fail."""
+    for name in ("", ".interpret_pallas_call"):  # the package may be there already, what is in it not
+        sys.modules.setdefault(f"jax._src.pallas.mosaic_gpu.interpret{name}", cast("Any", None))
 
 
 def reset_interpreter() -> None:
