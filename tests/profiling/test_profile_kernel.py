@@ -114,6 +114,25 @@ def test_both_sides_by_one_model(profile) -> None:
     assert 0 < result.vmem_bytes < (result.vmem_limit_bytes or 0)
 
 
+def test_the_hottest_lines_are_those_that_do_the_work(profile) -> None:
+    result = profile(GEMM, {"BM": 512, "BN": 512, "BK": 512})
+    text = GEMM.splitlines()
+    by_line = {part.line: part for part in result.lines}
+    # All of the ops' time belongs to some line; what is left is the launch.
+    assert sum(part.time_us for part in result.lines) == pytest.approx(sum(op.time_us for op in result.ops), rel=0.01)
+    dot = next(part for line, part in by_line.items() if "jnp.dot" in text[line - 1])
+    zeros = next(part for line, part in by_line.items() if "zeros_like" in text[line - 1])
+    assert dot.bound_by == "mxu"
+    assert dot.time_us > 5 * zeros.time_us
+    # The rest is spent waiting for blocks, which no line of the kernel does: it is the call's.
+    assert result.dma_wait_fraction is not None
+    if result.dma_wait_fraction > 0.05:
+        assert any("pallas_call" in text[line - 1] for line in by_line)
+    assert result.reference is not None
+    reference = REFERENCE.splitlines()
+    assert [reference[part.line - 1].split()[0] for part in result.reference.lines if part.line] == ["return"]
+
+
 def test_larger_blocks_are_faster_beyond_the_intervals(profile) -> None:
     small = profile(GEMM, {"BM": 128, "BN": 128, "BK": 128})
     large = profile(GEMM, {"BM": 512, "BN": 512, "BK": 512})

@@ -14,6 +14,7 @@ from typing import Any
 from maxkernel_tools.chips import Chip, chip
 from maxkernel_tools.profiling.aliases import deduplicated
 from maxkernel_tools.profiling.bounds import bound_of
+from maxkernel_tools.profiling.hot_lines import hot_lines
 from maxkernel_tools.profiling.intervals import interval
 from maxkernel_tools.profiling.parts import region_times
 from maxkernel_tools.profiling.traffic import operand_traffic
@@ -128,6 +129,7 @@ def _profile(
         flops=flops,
         units=units,
         ops=tuple(parts),
+        lines=hot_lines(run, module, tallies, calls, to_us=to_us, time_us=time_us),
         traffic=operand_traffic(calls),
         spill_slots=round(sum(made.spills for made in tallies.values())),
         dma_wait_fraction=min(1.0, stalled * to_us / time_us) if time_us else None,

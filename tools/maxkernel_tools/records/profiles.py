@@ -64,11 +64,15 @@ class ProfileResult(ToolResult):
     transfer_floor_us: float | None = None
     roofline_us: float | None = None
     roofline_fraction: float | None = None
+    hbm_bytes: int | None = None
+    flops: int | None = None
     units: UnitUse = UnitUse()
     ops: tuple[PartTime, ...] = ()
     regions: tuple[PartTime, ...] = ()
     lines: tuple[PartTime, ...] = ()
     traffic: tuple[OperandTraffic, ...] = ()
+    spill_slots: int | None = None
+    dma_wait_fraction: float | None = None
     vmem_bytes: int | None = None
     vmem_limit_bytes: int | None = None
     speedup: Speedup | None = None

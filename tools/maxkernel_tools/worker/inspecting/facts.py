@@ -15,6 +15,7 @@ from maxkernel_tools.worker.inspecting.bodies import body_facts
 from maxkernel_tools.worker.inspecting.calls import Call, Operand, describe_call, item_bits
 from maxkernel_tools.worker.inspecting.evaluating import grid_axes
 from maxkernel_tools.worker.inspecting.flops import grid_flops, plain_flops
+from maxkernel_tools.worker.inspecting.line_work import line_work
 from maxkernel_tools.worker.inspecting.lines import Place
 from maxkernel_tools.worker.inspecting.normalising import program_sha256
 from maxkernel_tools.worker.inspecting.observing import observations
@@ -59,6 +60,7 @@ def jaxpr_facts(closed_jaxpr: Any, kernel_file: str = CANDIDATE_FILE_NAME) -> di
             {
                 **_call_facts(call, id(call.eqn) in on_path),
                 **body_facts(body),
+                "line_work": _line_work(call, kernel_file),
                 "observations": observations(call, body, kernel_file, whole.get(id(call.eqn), set())),
             }
         )
@@ -134,6 +136,13 @@ def _flops(call: Call) -> int | None:
     grid = call.static_grid
     if grid is None:
         return None
-    steps = prod(grid)
-    axes = grid_axes(grid) if steps <= 1 << 20 else {axis: np.int64(0) for axis in range(len(grid))}
-    return round(grid_flops(call.body, axes, grid) * steps)
+    return round(grid_flops(call.body, _axes(grid), grid) * prod(grid))
+
+
+def _line_work(call: Call, kernel_file: str) -> list[dict[str, Any]]:
+    grid = call.static_grid
+    return [] if grid is None else line_work(call.body, _axes(grid), grid, kernel_file)
+
+
+def _axes(grid: tuple[int, ...]) -> dict[int, Any]:
+    return dict(grid_axes(grid)) if prod(grid) <= 1 << 20 else {axis: np.int64(0) for axis in range(len(grid))}
