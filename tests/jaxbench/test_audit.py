@@ -130,12 +130,20 @@ def test_classic_mode_reproduces_the_known_leaks() -> None:
         assert "zeros" in lets_pass(task)
 
 
+CUT_REDUCTIONS = {"3p": {"S"}, "13p": {"T"}, "17p": {"N"}}
+"""Reductions classic mode cuts all the same; each task says why among its flaws."""
+
+
 def test_classic_mode_keeps_full_reduction_dims() -> None:
     for audit in read_table(TABLE_FILE).tasks:
         facts = CATALOG.find(audit.task).facts
         assert set(facts.classic_dims) <= set(facts.dims)
         if audit.classic is not None:
             assert audit.classic.dims == {**facts.dims, **facts.classic_dims}
+        smaller = {name for name, size in facts.classic_dims.items() if size != facts.dims[name]}
+        cut = smaller & set(facts.tolerance.reduction_dims)
+        assert cut == CUT_REDUCTIONS.get(audit.task.partition("_")[0], set())
+        assert not cut or any(flaw.startswith("Classic mode cuts") for flaw in facts.flaws)
 
 
 def test_a_table_keeps_modes_of_the_same_reference_only() -> None:
