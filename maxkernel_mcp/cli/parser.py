@@ -70,6 +70,9 @@ def _kernel_verbs(verbs: Any) -> None:
     compiling.add_argument(
         "--toolchain", action="append", default=[], metavar="NAME", help="see `maxkernel toolchain`; may be repeated"
     )
+    compiling.add_argument(
+        "--no-dumps", dest="dumps", action="store_false", help="no schedule and no time estimate, but faster"
+    )
     compiling.add_argument("--passes", action="store_true", help="keep each pass of the Mosaic compiler")
     testing = _verb(verbs, "test", _tool("test_kernel"), "judge a kernel against its reference")
     _workload_options(testing)

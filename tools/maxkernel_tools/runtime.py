@@ -119,6 +119,7 @@ class TraceRequest:
         params: merged over the file's ``PARAMS``.
         targets: one export per target (exports differ by abstract device). Empty: trace only.
         is_reference: the source is trusted reference code (plain JAX); same walls, same path.
+        judged: a verdict rests on this trace: look also whether the kernel changed the packages it runs on.
         toolchain: name of the toolchain to trace with, as in :class:`CompileRequest`; exports fit their own line of
             jax.
     """
@@ -128,6 +129,7 @@ class TraceRequest:
     params: Mapping[str, ParamValue] = field(default_factory=dict[str, ParamValue])
     targets: tuple[Target, ...] = ()
     is_reference: bool = False
+    judged: bool = True
     toolchain: str = "default"
     timeout_s: float = 60.0
 

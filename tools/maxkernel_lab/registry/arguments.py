@@ -84,6 +84,7 @@ class CompileArguments(KernelArguments):
         tuple[Annotated[str, Field(max_length=64)], ...],
         Field(max_length=8, description=f"{_TOOLCHAIN} Several: every target with each, differences named."),
     ] = ()
+    dumps: Annotated[bool, Field(description="false: no final schedule, so no time estimate; faster.")] = True
     passes: Annotated[bool, Field(description="Keep each pass of the Mosaic compiler as an artifact; slower.")] = False
 
 

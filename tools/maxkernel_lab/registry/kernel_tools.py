@@ -45,7 +45,7 @@ async def compile_kernel(services: Services, arguments: CompileArguments, progre
     from maxkernel_tools.compiling import compile_kernel as tool  # noqa: PLC0415 - likewise
 
     toolchains = toolchain_names(services, arguments.toolchain)
-    options = CompileOptions(toolchains=toolchains, passes=arguments.passes)
+    options = CompileOptions(dumps=arguments.dumps, toolchains=toolchains, passes=arguments.passes)
     context, sink = await open_run(services, call, progress)
     result: CompileResult = await tool(call, chosen, context, options)
     first = next((report for report in result.targets if report.estimated_us is not None), None)

@@ -218,6 +218,7 @@ class LocalRuntime:
         except OSError as error:
             if compiled.dumps is None:
                 return compiled.reply  # the answer is whole; that it is not kept costs time, not truth
+            shutil.rmtree(compiled.dumps, ignore_errors=True)
             raise MachineryError(f"The compile cache cannot be written: {error}") from error
         self._written += 1
         if self._written % 50 == 1:

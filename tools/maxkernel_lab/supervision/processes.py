@@ -98,19 +98,11 @@ class Supervised:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of ``pid`` and its descendants, shared maps included; 0 once it is gone."""
-    total = 0
-    members = [pid]
-    for member in members:
-        try:
-            total += int(Path(f"/proc/{member}/statm").read_text().split()[1]) * _PAGE_BYTES
-            for task in Path(f"/proc/{member}/task").iterdir():
-                members += [int(text) for text in (task / "children").read_text().split()]
-        except (OSError, IndexError, ValueError):
-            continue
-        if len(members) > 1024:
-            break
-    return total
+    """Resident memory of ``pid``, shared maps included; 0 once it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def processor_s(pid: int) -> float | None:

@@ -151,6 +151,7 @@ async def _trace(
             targets=targets,
             timeout_s=TRACE_TIMEOUT_S,
             toolchain=toolchain,
+            judged=False,
         )
     )
     return _Traced(call, reply, silent_findings(call.kernel, reply.facts), context, options, toolchain)

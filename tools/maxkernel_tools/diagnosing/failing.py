@@ -108,7 +108,7 @@ def hopeless(kernel: KernelSource, call: Mapping[str, Any], used: int, limit: in
     """The finding for a kernel whose windows alone cannot fit, known without compiling."""
     evidence = Evidence(kernel=kernel, error=_NOWHERE, facts={"pallas_calls": [call]}, target=target)
     draft = vmem_draft(evidence, used, limit)
-    message = f"{draft.message} Known from blocks and scratch alone; the compiler was not run."
+    message = f"{draft.message} Known from the blocks alone; the compiler was not run."
     return finish(
         Draft(draft.code, message, draft.hint, line=draft.line, stage=Stage.COMPILE), kernel, Stage.COMPILE, target
     )

@@ -49,6 +49,7 @@ async def build_side(
             params=params,
             targets=(target,),
             is_reference=is_reference,
+            judged=False,
             toolchain=toolchain,
         )
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import jax
 from jax.sharding import AbstractMesh
@@ -34,6 +34,13 @@ def pretend(target: Target) -> Generator[None]:
     if not hasattr(jax.sharding, "AbstractDevice"):
         yield
         return
-    device = jax.sharding.AbstractDevice(device_kind=DEVICE_KINDS[target], num_cores=1, platform="tpu")
-    with jax.sharding.use_abstract_mesh(AbstractMesh((), (), abstract_device=device)):
+    with jax.sharding.use_abstract_mesh(AbstractMesh((), (), abstract_device=_device(target))):
         yield
+
+
+def _device(target: Target) -> Any:
+    kind: Any = jax.sharding.AbstractDevice
+    wanted = {"device_kind": DEVICE_KINDS[target], "num_cores": 1, "platform": "tpu"}
+    # Some lines of jax have abstract devices without a platform.
+    known = getattr(kind, "__dataclass_fields__", wanted)
+    return kind(**{name: value for name, value in wanted.items() if name in known})

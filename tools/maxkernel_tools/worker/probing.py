@@ -8,7 +8,7 @@ import json
 import platform
 import signal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import jax
 
@@ -29,7 +29,8 @@ def facts() -> dict[str, object]:
 def _lacks() -> list[str]:
     from jax.experimental.pallas import tpu  # noqa: PLC0415 - looked at, feature by feature
 
-    parameters: tuple[str, ...] = tuple(getattr(getattr(tpu, "InterpretParams", None), "__dataclass_fields__", ()))
+    interpret: Any = getattr(tpu, "InterpretParams", None)
+    parameters: set[str] = set(getattr(interpret, "__dataclass_fields__", ()))
     abstract = hasattr(jax.sharding, "AbstractDevice")
     features = {
         "abstract devices (a kernel whose lowering asks for the chip is refused)": abstract,

@@ -53,7 +53,8 @@ def trace(request: TraceRequest) -> TraceReply:
         function = bind(loaded, request.params)
     except WorkFailure as failure:
         files = imported_files(request.kernel)
-        return TraceReply(child=done, errors={None: failure.error}, imported_files=files, attempts=attempts.seen())
+        seen = attempts.seen(compare=request.judged)
+        return TraceReply(child=done, errors={None: failure.error}, imported_files=files, attempts=seen)
     arguments = [abstract(spec) for spec in request.inputs]
     for target in targets:
         _one_target(request, function, arguments, target, gathered)
@@ -66,7 +67,7 @@ def trace(request: TraceRequest) -> TraceReply:
         declared_params=loaded.params,
         declared_space=loaded.space,
         imported_files=imported_files(request.kernel),
-        attempts=attempts.seen(),
+        attempts=attempts.seen(compare=request.judged),
     )
 
 
