@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxkernel_tools.traces.nesting import self_times
+from maxkernel_tools.traces.nesting import self_times as columns_self_times
+
+
+def self_times(spans: list[tuple[int, int]]) -> tuple[list[int], int]:
+    own, overlap = columns_self_times(
+        np.array([start for start, _ in spans], np.int64), np.array([length for _, length in spans], np.int64)
+    )
+    return own.tolist(), overlap
 
 
 def test_neighbours_that_overlap_by_a_picosecond_are_not_nested() -> None:

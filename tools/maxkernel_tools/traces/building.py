@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from maxkernel_tools.traces.events import Column, Events
 from maxkernel_tools.traces.names import base_name, is_pallas, parameters, split_module
 from maxkernel_tools.traces.nesting import self_times
 from maxkernel_tools.traces.profile import OUTSIDE, Clock, Device, FlopsOrigin, Module, Op, Region
-
-
-@dataclass(slots=True)
-class RawEvent:
-    """One event as a reader found it: by the host's clock, and by the device's where the capture says so."""
-
-    name: str
-    host_start: int
-    host_ps: int
-    device_start: int | None
-    device_ps: int | None
-    facts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,81 +29,92 @@ class OpFacts:
 
 @dataclass(slots=True)
 class CoreEvents:
-    """All a reader found on one core; ``facts`` are indexed by ``RawEvent.facts``."""
+    """All a reader found on one core; ``facts`` are indexed by ``Events.facts``."""
 
     core: int
-    modules: list[RawEvent]
-    ops: list[RawEvent]
+    modules: Events
+    ops: Events
     facts: Sequence[OpFacts]
-    regions: Mapping[str, list[RawEvent]]
+    regions: Mapping[str, Events]
 
 
 @dataclass(slots=True)
-class _Run:
-    module: str
-    program_id: str
-    index: int
-    start: int
-    end: int
-    ps: int | None
-    first: int | None = None
-    last: int = 0
+class _Runs:
+    """Runs of modules in order of start, in columns; ``index`` counts the runs of one program."""
 
-
-def _on_device(events: Sequence[RawEvent]) -> bool:
-    return all(event.device_start is not None and event.device_ps is not None for event in events)
+    programs: list[tuple[str, str]]
+    program: Column
+    index: Column
+    starts: Column
+    ends: Column
+    ps: Column
+    measured: bool
+    timed: bool
 
 
 def core_clock(core: CoreEvents) -> tuple[Clock, str]:
     """Return the clock a core's ops can be timed by and a warning where it is not the device's."""
-    if _on_device(core.ops):
+    without = core.ops.untimed
+    if not without:
         return "device", ""
-    without = sum(1 for op in core.ops if op.device_ps is None or op.device_start is None)
     return "host", (
         f"core {core.core}: {without} of {len(core.ops)} ops lack device_duration_ps; times are by the host's clock, "
         "which stretches and shrinks the device's"
     )
 
 
-def _runs(core: CoreEvents, clock: Clock) -> tuple[list[_Run], bool]:
-    """Return the runs of modules in order of start, and whether ops are found in them by the device's clock."""
-    timed = clock == "device" and _on_device(core.modules)
-    counts: dict[tuple[str, str], int] = {}
-    runs: list[_Run] = []
-    for event in core.modules:
-        name, program = split_module(event.name)
-        start = (event.device_start if timed else event.host_start) or 0
-        length = (event.device_ps if timed else event.host_ps) or 0
-        known = length if timed or clock == "host" else None
-        runs.append(_Run(name, program, 0, start, start + length, known))
-    runs.sort(key=lambda run: (run.start, run.end, run.module))
-    for run in runs:
-        key = (run.module, run.program_id)
-        run.index = counts.get(key, 0)
-        counts[key] = run.index + 1
-    return runs, timed
+def _runs(core: CoreEvents, clock: Clock) -> _Runs:
+    """Return the runs; by the device's clock where both lanes have it."""
+    events = core.modules
+    timed = clock == "device" and not events.untimed
+    starts, lengths = events.span(device=timed)
+    split = [split_module(label) for label in events.labels]
+    programs = list(dict.fromkeys(split))
+    places = {program: at for at, program in enumerate(programs)}
+    table = np.array([places[one] for one in split], np.int64)
+    ranks = _ranks([name for name, _ in split])
+    names = events.names
+    order = np.lexsort((ranks[names] if len(names) else names, starts + lengths, starts))
+    program = table[names[order]] if len(names) else names
+    index = np.zeros(len(program), np.int64)
+    for at in range(len(programs)):
+        chosen = np.flatnonzero(program == at)
+        index[chosen] = np.arange(len(chosen))
+    starts, lengths = starts[order], lengths[order]
+    return _Runs(programs, program, index, starts, starts + lengths, lengths, timed or clock == "host", timed)
 
 
-def _find_run(runs: Sequence[_Run], starts: Sequence[int], at: int, program: str) -> _Run | None:
-    position = bisect_right(starts, at) - 1
-    if position < 0 or at >= runs[position].end + 1:
-        return None
-    run = runs[position]
+def _ranks(names: Sequence[str]) -> Column:
+    """Return where each name stands among all in alphabetical order."""
+    places = {name: at for at, name in enumerate(sorted(set(names)))}
+    return np.array([places[name] for name in names], np.int64)
+
+
+def _find_runs(runs: _Runs, at: Column, wanted: Column) -> Column:
+    """Return the run each op belongs to, -1 for none.
+
+    Args:
+        runs: in order of start.
+        at: when each op started.
+        wanted: its program as an index into ``runs.programs`` by fingerprint, -1 where it says none, -2 where unknown.
+    """
+    if not len(runs.starts):
+        return np.full(len(at), -1, np.int64)
+    found = np.searchsorted(runs.starts, at, side="right") - 1
+    held = np.maximum(found, 0)
+    found[(found < 0) | (at >= runs.ends[held] + 1)] = -1
     # At a boundary two runs touch; the op's own program decides.
-    if program and run.program_id and run.program_id != program and position > 0:
-        before = runs[position - 1]
-        if before.program_id == program and at <= before.end + 1:
-            return before
-    return run
+    prints = np.array([_print_code(program) for _, program in runs.programs], np.int64)
+    codes = prints[runs.program]
+    before = np.maximum(held - 1, 0)
+    other = (found > 0) & (wanted != -1) & (codes[held] != -1) & (codes[held] != wanted)
+    other &= (codes[before] == wanted) & (at <= runs.ends[before] + 1)
+    return np.where(other, before, found)
 
 
-@dataclass(slots=True)
-class _Gathered:
-    facts: OpFacts
-    starts: list[int]
-    runs: list[int]
-    own: list[int]
-    totals: list[int]
+def _print_code(program: str) -> int:
+    """Return a fingerprint as a number, -1 for none."""
+    return -1 if not program else hash(program) & ((1 << 62) - 1)
 
 
 def build_core(core: CoreEvents, clock: Clock, device: Device) -> tuple[list[Module], list[Op]]:
@@ -124,48 +125,57 @@ def build_core(core: CoreEvents, clock: Clock, device: Device) -> tuple[list[Mod
         clock: the clock to time by, the same for all cores of a capture.
         device: for the peak that decides whether flops can be believed.
     """
-    runs, timed = _runs(core, clock)
-    run_starts = [run.start for run in runs]
-    ordered = sorted(core.ops, key=lambda op: (*_span(op, clock, ordering=True), op.name))
-    spans = [_span(op, clock) for op in ordered]
-    own, _ = self_times(spans)
-    gathered: dict[tuple[str, str, str], _Gathered] = {}
-    per_module: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for event, (start, length), mine in zip(ordered, spans, own, strict=True):
-        facts = core.facts[event.facts]
-        run = _find_run(runs, run_starts, start if timed else event.host_start, facts.program_id)
-        key = (run.module, run.program_id) if run else (OUTSIDE, "")
-        if run:
-            run.first = start if run.first is None else run.first
-            run.last = max(run.last, start + length)
-        per_module.setdefault(key, []).append((start, length))
-        one = gathered.get((key[0], key[1], event.name))
-        if one is None:
-            one = gathered[key[0], key[1], event.name] = _Gathered(facts, [], [], [], [])
-        one.starts.append(start)
-        one.runs.append(run.index if run else 0)
-        one.own.append(mine)
-        one.totals.append(length)
-    ops = [_op(core.core, key, one, device) for key, one in gathered.items()]
-    return _modules(core.core, runs, ops, per_module), ops
+    runs = _runs(core, clock)
+    events = core.ops
+    starts, lengths = events.span(device=clock == "device")
+    ranks = _ranks(events.labels)
+    order = np.lexsort((ranks[events.names] if len(events) else events.names, -lengths, starts))
+    starts, lengths = starts[order], lengths[order]
+    names, facts = events.names[order], events.facts[order]
+    own, _ = self_times(starts, lengths)
+    prints = np.array([_print_code(one.program_id) for one in core.facts], np.int64)
+    run = _find_runs(runs, starts if runs.timed else events.host_start[order], prints[facts] if len(facts) else facts)
+    program = np.where(run >= 0, runs.program[np.maximum(run, 0)], -1) if len(runs.starts) else run
+    index = np.where(run >= 0, runs.index[np.maximum(run, 0)], 0) if len(runs.starts) else np.zeros_like(run)
+    ops: list[Op] = []
+    for chosen in _groups(program * max(1, len(events.labels)) + names):
+        first = int(chosen[0])
+        key = runs.programs[program[first]] if program[first] >= 0 else (OUTSIDE, "")
+        columns = _Columns(starts[chosen], index[chosen], own[chosen], lengths[chosen])
+        place = core.core, key, events.labels[names[first]]
+        ops.append(_op(place, core.facts[facts[first]], columns, device))
+    overlaps = {
+        key: self_times(starts[program == at], lengths[program == at])[1]
+        for at, key in [*enumerate(runs.programs), (-1, (OUTSIDE, ""))]
+    }
+    return _modules(core.core, runs, ops, overlaps, _spanned(runs, run, starts, lengths)), ops
 
 
-def _span(event: RawEvent, clock: Clock, *, ordering: bool = False) -> tuple[int, int]:
-    start, length = event.host_start, event.host_ps
-    if clock == "device" and event.device_start is not None and event.device_ps is not None:
-        start, length = event.device_start, event.device_ps
-    return (start, -length) if ordering else (start, length)
+def _groups(keys: Column) -> list[Column]:
+    """Return the places of each key, keys in order of first appearance."""
+    if not len(keys):
+        return []
+    order = np.argsort(keys, kind="stable")
+    cuts = np.flatnonzero(np.diff(keys[order])) + 1
+    return sorted(np.split(order, cuts), key=lambda places: int(places[0]))
+
+
+def _spanned(runs: _Runs, run: Column, starts: Column, lengths: Column) -> Column:
+    """Return the time from the first op of each run to its last."""
+    count = len(runs.starts)
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    inside = run >= 0
+    np.minimum.at(first, run[inside], starts[inside])
+    np.maximum.at(last, run[inside], (starts + lengths)[inside])
+    return np.where(first <= last, np.maximum(last - np.minimum(first, last), 0), 0)
 
 
 def _modules(
-    core: int, runs: Sequence[_Run], ops: Sequence[Op], spans: Mapping[tuple[str, str], list[tuple[int, int]]]
+    core: int, runs: _Runs, ops: Sequence[Op], overlaps: Mapping[tuple[str, str], int], spanned: Column
 ) -> list[Module]:
     times: dict[tuple[str, str], list[int]] = {}
-    for run in runs:
-        length = run.ps
-        if length is None:
-            length = run.last - run.first if run.first is not None else 0
-        times.setdefault((run.module, run.program_id), []).append(length)
+    for at, length in zip(runs.program.tolist(), (runs.ps if runs.measured else spanned).tolist(), strict=True):
+        times.setdefault(runs.programs[at], []).append(length)
     busy: dict[tuple[str, str], int] = {}
     shapes: dict[tuple[str, str], dict[str, str]] = {}
     for op in ops:
@@ -182,17 +192,25 @@ def _modules(
             core=core,
             run_ps=tuple(run_ps),
             idle_ps=sum(run_ps) - busy.get((name, program), 0),
-            overlap_ps=self_times(spans.get((name, program), []))[1],
+            overlap_ps=overlaps.get((name, program), 0),
             parameters=shapes.get((name, program), {}),
         )
         for (name, program), run_ps in times.items()
     ]
 
 
-def _op(core: int, key: tuple[str, str, str], one: _Gathered, device: Device) -> Op:
-    module, program, name = key
-    facts = one.facts
-    pallas = is_pallas(facts.category, facts.scope, facts.hlo)
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Calls of one op, in device order."""
+
+    starts: Column
+    runs: Column
+    own: Column
+    totals: Column
+
+
+def _op(place: tuple[int, tuple[str, str], str], facts: OpFacts, calls: _Columns, device: Device) -> Op:
+    core, (module, program), name = place
     op = Op(
         module=module,
         program_id=program,
@@ -204,17 +222,26 @@ def _op(core: int, key: tuple[str, str, str], one: _Gathered, device: Device) ->
         hlo=facts.hlo,
         shape=facts.shape,
         source=facts.source,
-        calls=len(one.own),
-        self_ps=sum(one.own),
-        total_ps=sum(one.totals),
-        starts=tuple(one.starts),
-        runs=tuple(one.runs),
-        samples=tuple(one.own),
-        total_samples=tuple(one.totals),
+        calls=len(calls.own),
+        self_ps=_total(calls.own),
+        total_ps=_total(calls.totals),
+        starts=_plain(calls.starts),
+        runs=_plain(calls.runs),
+        samples=_plain(calls.own),
+        total_samples=_plain(calls.totals),
         bytes=facts.bytes,
-        is_pallas=pallas,
+        is_pallas=is_pallas(facts.category, facts.scope, facts.hlo),
     )
     return with_flops(op, facts.flops, device)
+
+
+def _plain(column: Column) -> tuple[int, ...]:
+    return tuple(column.tolist())
+
+
+def _total(column: Column) -> int:
+    """Sum without overflow: times are below 2**62, their sum need not be."""
+    return sum(column.tolist())
 
 
 def with_flops(op: Op, flops: int | None, device: Device) -> Op:
@@ -239,9 +266,8 @@ def build_regions(core: CoreEvents) -> list[Region]:
     """Sum the lines inside kernels by name; they stay apart from ops."""
     regions: list[Region] = []
     for line, events in core.regions.items():
-        totals: dict[str, tuple[int, int]] = {}
-        for event in events:
-            calls, ps = totals.get(event.name, (0, 0))
-            totals[event.name] = (calls + 1, ps + (event.host_ps if event.device_ps is None else event.device_ps))
-        regions.extend(Region(core.core, line, name, calls, ps) for name, (calls, ps) in totals.items())
+        lengths = np.where(events.timed, events.device_ps, events.host_ps)
+        for chosen in _groups(events.names):
+            name = events.labels[events.names[chosen[0]]]
+            regions.append(Region(core.core, line, name, len(chosen), _total(lengths[chosen])))
     return regions

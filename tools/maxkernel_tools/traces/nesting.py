@@ -6,24 +6,44 @@ whole ops to their neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
+
+from maxkernel_tools.traces.events import Column
 
 
-def self_times(intervals: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+def self_times(starts: Column, lengths: Column) -> tuple[Column, int]:
     """Return each event's own time and how much of the sum is overlap.
 
     Args:
-        intervals: (start, duration) in ps, sorted by start, longest first among equals.
+        starts: in ps, ascending.
+        lengths: in ps, longest first among equal starts.
 
     Returns:
         Self times in the same order; they sum to the time of the outermost events. The overlap is what that sum has
         beyond the union of all intervals.
     """
-    own = [duration for _, duration in intervals]
+    own = lengths.copy()
+    if not len(own):
+        return own, 0
+    ends = starts + lengths
+    reached = np.maximum.accumulate(ends)
+    before = np.concatenate([starts[:1], reached[:-1]])
+    union = int(np.maximum(reached - np.maximum(before, starts), 0).sum())
+    # Only an event that ends before one that began earlier can be nested; clusters without such are left as they are.
+    inner = np.concatenate([[False], ends[1:] <= reached[:-1]])
+    cluster = np.cumsum(np.concatenate([[True], starts[1:] >= reached[:-1]]))
+    nested = np.isin(cluster, np.unique(cluster[inner]))
+    where = np.flatnonzero(nested)
+    if len(where):
+        own[where] = _unnested(starts[where].tolist(), lengths[where].tolist())
+    return own, int(own.sum()) - union
+
+
+def _unnested(starts: list[int], lengths: list[int]) -> list[int]:
+    """Take each event's time from the innermost event that fully contains it."""
+    own = list(lengths)
     open_events: list[tuple[int, int]] = []  # (end, position), outermost first
-    union = 0
-    reached: int | None = None
-    for position, (start, duration) in enumerate(intervals):
+    for position, (start, duration) in enumerate(zip(starts, lengths, strict=True)):
         end = start + duration
         if open_events and open_events[-1][0] <= start:
             open_events = [event for event in open_events if event[0] > start]
@@ -32,10 +52,4 @@ def self_times(intervals: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
                 own[parent] -= duration
                 break
         open_events.append((end, position))
-        if reached is None or start >= reached:
-            union += duration
-            reached = end
-        elif end > reached:
-            union += end - reached
-            reached = end
-    return own, sum(own) - union
+    return own

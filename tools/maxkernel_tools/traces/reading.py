@@ -69,19 +69,30 @@ def read_profile(path: Path, *, target: Target | None = None, progress: Reported
         MisuseError: there is no capture, or it is damaged.
     """
     file = find_capture(path)
-    data = file.read_bytes()
-    sha256 = hashlib.sha256(data).hexdigest()
+    said = progress or _silent
     told = told_device(target) if target else Device()
-    if file.name.endswith(".pb"):
-        raw = read_xplane(file, data)
-    else:
-        content = load_json(file, data)
-        raw = read_hlo_stats(file, content, told) if is_table(content) else read_trace_json(file, content)
-    if progress:
-        progress(0.7)
+    packed = file.name.endswith(".pb")
+    raw = read_xplane(file, lambda done: said(0.8 * done)) if packed else _read_json(file, told)
+    said(0.85)
+    sha256 = _hash(file)
+    said(0.9)
     if not raw.device.kind and target:
         raw.device = told
     return normalise(raw, file, sha256)
+
+
+def _silent(done: float) -> None:
+    """Report to nobody."""
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _read_json(file: Path, told: Device) -> RawCapture:
+    content = load_json(file)
+    return read_hlo_stats(file, content, told) if is_table(content) else read_trace_json(file, content)
 
 
 def normalise(raw: RawCapture, file: Path, sha256: str) -> TraceProfile:

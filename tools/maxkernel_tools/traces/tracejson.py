@@ -9,34 +9,65 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
 from maxkernel_tools.errors import MisuseError
-from maxkernel_tools.traces.building import CoreEvents, OpFacts, RawEvent
+from maxkernel_tools.traces.building import CoreEvents, OpFacts
+from maxkernel_tools.traces.events import Gathering
 from maxkernel_tools.traces.lanes import MODULES, OPS, core_number, is_region, traces_kernels
 from maxkernel_tools.traces.profile import Device
 from maxkernel_tools.traces.raw import RawCapture
 
 MAX_EVENTS: Final = 900_000
+_EVENT_KEY: Final = b'"ph":'
+_CHUNK: Final = 1 << 20
 _Json = dict[str, Any]
 
 
-def load_json(path: Path, data: bytes) -> object:
-    """Return the JSON a file holds, gzipped or plain.
+@dataclass(frozen=True)
+class Capped:
+    """A file of so many events that some are missing; it was counted, not parsed."""
+
+    events: int
+
+
+def load_json(path: Path) -> object:
+    """Return the JSON a file holds, gzipped or plain; :class:`Capped` where it holds too many events to be whole.
 
     Raises:
         MisuseError: it does not unpack or parse.
     """
+    whole = bytearray()
+    found, tail = 0, b""
     try:
-        return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+        for chunk in _unpacked(path):
+            # Every event has this key; as part of a text its quotes would be escaped.
+            seen = tail + chunk
+            found += seen.count(_EVENT_KEY)
+            tail = seen[-len(_EVENT_KEY) + 1 :]
+            if found < MAX_EVENTS:
+                whole += chunk
+            elif whole:
+                whole = bytearray()
+        return Capped(found) if found >= MAX_EVENTS else json.loads(whole)
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise MisuseError(
             f"The capture {path.name} cannot be read: {error}.",
             allowed="an intact *.trace.json.gz of jax.profiler.",
             action="Copy the file again, or capture again.",
         ) from error
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        source = gzip.GzipFile(fileobj=stream) if packed else stream
+        while chunk := source.read(_CHUNK):
+            yield chunk
 
 
 def read_trace_json(path: Path, content: object) -> RawCapture:
@@ -45,6 +76,8 @@ def read_trace_json(path: Path, content: object) -> RawCapture:
     Raises:
         MisuseError: there is no list of events in it.
     """
+    if isinstance(content, Capped):
+        return _capped(content.events)
     listed = cast("_Json", content).get("traceEvents") if isinstance(content, dict) else content
     if not isinstance(listed, list):
         raise MisuseError(
@@ -53,18 +86,20 @@ def read_trace_json(path: Path, content: object) -> RawCapture:
             action="Give the capture itself.",
         )
     events = [cast("_Json", one) for one in cast("list[object]", listed) if isinstance(one, dict)]
-    capture = RawCapture("trace-json", [], Device(), flags={"custom-call-tracing": "off"})
     if len(events) >= MAX_EVENTS:
-        capture.truncated = True
-        capture.warnings.append(
-            f"{len(events)} events: the profiler caps this format near a million, so some are missing and nothing is "
-            "summed; use the *.xplane.pb beside it"
-        )
-        return capture
-    return _fill(capture, events)
+        return _capped(len(events))
+    return _fill(RawCapture("trace-json", [], Device(), flags={"custom-call-tracing": "off"}), events, path.name)
 
 
-def _fill(capture: RawCapture, events: list[_Json]) -> RawCapture:
+def _capped(events: int) -> RawCapture:
+    warning = (
+        f"{events} events: the profiler caps this format near a million, so some are missing and nothing is summed; "
+        "use the *.xplane.pb beside it"
+    )
+    return RawCapture("trace-json", [], Device(), warnings=[warning], truncated=True)
+
+
+def _fill(capture: RawCapture, events: list[_Json], file: str) -> RawCapture:
     processes: dict[object, str] = {}
     lanes: dict[tuple[object, object], str] = {}
     for event in events:
@@ -74,31 +109,35 @@ def _fill(capture: RawCapture, events: list[_Json]) -> RawCapture:
                 processes[event.get("pid")] = name
             elif event.get("name") == "thread_name":
                 lanes[event.get("pid"), event.get("tid")] = name
-    cores: dict[object, CoreEvents] = {}
-    for pid, process in processes.items():
-        number = core_number(process)
-        if number is not None:
-            cores[pid] = CoreEvents(number, [], [], [], {})
+    cores = {pid: core for pid, process in processes.items() if (core := core_number(process)) is not None}
+    modules = {pid: Gathering() for pid in cores}
+    ops = {pid: Gathering() for pid in cores}
     facts: dict[object, list[OpFacts]] = {pid: [] for pid in cores}
-    regions: dict[object, dict[str, list[RawEvent]]] = {pid: {} for pid in cores}
+    regions: dict[object, dict[str, Gathering]] = {pid: {} for pid in cores}
     for event in events:
         pid = event.get("pid")
         if event.get("ph") != "X" or pid not in cores:
             continue
         lane = lanes.get((pid, event.get("tid")), "")
         if lane == MODULES:
-            cores[pid].modules.append(_event(event))
+            _add(modules[pid], event)
         elif lane == OPS:
             facts[pid].append(_facts(_args(event)))
-            cores[pid].ops.append(_event(event, len(facts[pid]) - 1))
+            _add(ops[pid], event, len(facts[pid]) - 1)
         elif lane and is_region(lane):
-            regions[pid].setdefault(lane, []).append(_event(event))
+            _add(regions[pid].setdefault(lane, Gathering()), event)
             if traces_kernels(lane):
                 capture.flags["custom-call-tracing"] = "on"
-    for pid, core in cores.items():
-        core.facts = facts[pid]
-        core.regions = regions[pid]
-    capture.cores.extend(sorted(cores.values(), key=lambda core: core.core))
+    for pid, core in sorted(cores.items(), key=lambda item: item[1]):
+        capture.cores.append(
+            CoreEvents(
+                core,
+                modules[pid].events(file),
+                ops[pid].events(file),
+                facts[pid] or [OpFacts()],
+                {lane: gathered.events(file) for lane, gathered in regions[pid].items()},
+            )
+        )
     return capture
 
 
@@ -107,16 +146,11 @@ def _args(event: _Json) -> Mapping[str, object]:
     return cast("Mapping[str, object]", args) if isinstance(args, dict) else {}
 
 
-def _event(event: _Json, facts: int = 0) -> RawEvent:
+def _add(gathered: Gathering, event: _Json, facts: int = 0) -> None:
     args = _args(event)
-    return RawEvent(
-        name=str(event.get("name", "")),
-        host_start=round(float(event.get("ts") or 0) * 1e6),
-        host_ps=round(float(event.get("dur") or 0) * 1e6),
-        device_start=_integer(args.get("device_offset_ps")),
-        device_ps=_integer(args.get("device_duration_ps")),
-        facts=facts,
-    )
+    host = round(float(event.get("ts") or 0) * 1e6), round(float(event.get("dur") or 0) * 1e6)
+    device = _integer(args.get("device_offset_ps")), _integer(args.get("device_duration_ps"))
+    gathered.add(gathered.label(str(event.get("name", ""))), host, device, facts)
 
 
 def _integer(value: object) -> int | None:
