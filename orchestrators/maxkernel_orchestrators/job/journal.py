@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -54,7 +54,7 @@ class Spending(Record):
 
 
 @contextmanager
-def spending_on(candidate: str) -> Iterator[None]:
+def spending_on(candidate: str) -> Generator[None]:
     """Book every step inside on this candidate."""
     token = _CANDIDATE.set(candidate)
     try:

@@ -48,6 +48,9 @@ class Patience:
     longest_wait_s: float = 60.0
 
 
+PATIENCE: Final = Patience()
+
+
 class Exchange(Record):
     """One prompt's answer as it came, or the fault; kept in the journal, from which a run can be replayed.
 
@@ -91,7 +94,7 @@ class Questioner:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self._speaker, self._journal, self._ledger = speaker, journal, ledger
-        self._patience = patience or Patience()
+        self._patience = patience or PATIENCE
         self._sleep = sleep
 
     async def ask(self, role: str, build: Build, model: type[_Answer], turn: int) -> _Answer:

@@ -77,7 +77,8 @@ def _gemini(text: str) -> Reply:
     if told.get("error"):
         raise SpeakerFaultError(f"the agent reports an error: {str(told['error'])[:500]}", "crashed")
     models = cast("dict[str, Any]", cast("dict[str, Any]", told.get("stats") or {}).get("models") or {})
-    tokens = [cast("dict[str, Any]", entry.get("tokens") or {}) for entry in models.values() if isinstance(entry, dict)]
+    told_of = [cast("dict[str, Any]", entry) for entry in models.values() if isinstance(entry, dict)]
+    tokens = [cast("dict[str, Any]", entry.get("tokens") or {}) for entry in told_of]
     return Reply(
         text=str(told.get("response", "")),
         input_tokens=sum(_count(entry.get("prompt")) for entry in tokens),

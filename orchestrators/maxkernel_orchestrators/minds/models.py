@@ -195,6 +195,8 @@ def _kind_of(error: Exception) -> tuple[FaultKind, str, bool]:
         return "refusal", "the provider withheld the answer", True
     if isinstance(error, known.ModelRequestRejectedError):
         return "rejected", "the provider turned the request down", False
+    if "finish_reason" in str(error) or "without content" in str(error):
+        return "truncated", "the stream ended before the answer did", True
     return "server-error", "the provider's answer cannot be used", True
 
 
@@ -232,6 +234,8 @@ def model_speaker(
 def _openai(name: ModelName, environment: Mapping[str, str] | None) -> tuple[Model, str]:
     from openai import AsyncOpenAI  # noqa: PLC0415 - an optional extra
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - likewise
+    from pydantic_ai.profiles import merge_profile  # noqa: PLC0415 - likewise
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - likewise
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - likewise
 
     if name.url:
@@ -240,17 +244,24 @@ def _openai(name: ModelName, environment: Mapping[str, str] | None) -> tuple[Mod
     else:
         key = require_key("openai", environment)
         client = AsyncOpenAI(api_key=key, max_retries=0)
-    return OpenAIChatModel(name.model, provider=OpenAIProvider(openai_client=client)), key
+    # By default a stream that breaks off counts as an answer that is complete.
+    strict = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    profile = merge_profile(OpenAIProvider.model_profile(name.model), strict)
+    return OpenAIChatModel(name.model, provider=OpenAIProvider(openai_client=client), profile=profile), key
 
 
 def _ollama(name: ModelName, environment: Mapping[str, str] | None) -> tuple[Model, str]:
     from openai import AsyncOpenAI  # noqa: PLC0415 - an optional extra
     from pydantic_ai.models.ollama import OllamaModel  # noqa: PLC0415 - likewise
+    from pydantic_ai.profiles import merge_profile  # noqa: PLC0415 - likewise
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - likewise
     from pydantic_ai.providers.ollama import OllamaProvider  # noqa: PLC0415 - likewise
 
     key = find_key("ollama", environment) or ""
     client = AsyncOpenAI(base_url=name.url or OLLAMA_URL, api_key=key or "none", max_retries=0)
-    return OllamaModel(name.model, provider=OllamaProvider(openai_client=client)), key
+    strict = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    profile = merge_profile(OllamaProvider.model_profile(name.model), strict)
+    return OllamaModel(name.model, provider=OllamaProvider(openai_client=client), profile=profile), key
 
 
 def _anthropic(name: ModelName, environment: Mapping[str, str] | None) -> tuple[Model, str]:
