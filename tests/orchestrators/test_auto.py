@@ -14,6 +14,7 @@ from maxkernel_orchestrators.job import JobConfig, JobFolder, Journal
 from maxkernel_orchestrators.process.work import Worker
 from maxkernel_orchestrators.reporting import OptimizationResult
 from maxkernel_orchestrators.reporting.display import Display
+from maxkernel_tools.records.base import Record
 from tests.orchestrators.fake_lab import FakeLab
 from tests.orchestrators.graphs import equation
 
@@ -221,3 +222,22 @@ def test_the_users_own_kernel_is_not_replaced_by_one_that_is_faster_within_the_e
     lab = FakeLab(time_us=lambda call: 120.0 if "# mine" in call["source"] else 80.0)
     result = optimize(tmp_path / "j-2", lab, start_from=str(own))
     assert "# mine" not in Path(str(result.kernel_path)).read_text()
+
+
+def test_a_budget_spent_before_an_interruption_still_buys_what_it_bought(tmp_path: Path) -> None:
+    class Failing(FakeLab):
+        """Its profiler is out of order once the first kernel was timed."""
+
+        def answer(self, tool: str, call: dict[str, object]) -> Record:
+            if self.asked["profile_kernel"]:
+                self.fails.add("profile_kernel")
+            return super().answer(tool, call)
+
+    folder = tmp_path / "j-1"
+    budget = {"evaluations": 1, "wall_s": 600}
+    whole = optimize(tmp_path / "j-0", FakeLab(), budget=budget)
+    with pytest.RaisesGroup(LabFailedError, flatten_subgroups=True):
+        optimize(folder, Failing(), budget=budget)
+    resumed = optimize(folder, FakeLab(), budget=budget)
+    assert (resumed.ok, resumed.params, resumed.ours) == (whole.ok, whole.params, whole.ours)
+    assert resumed.ok is True

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from maxkernel_orchestrators.job.journal import Journal
+from maxkernel_orchestrators.job.journal import Journal, spending_on
 from maxkernel_orchestrators.minds.port import MindFaultError, Situation
 from maxkernel_orchestrators.roles import Plan
 from maxkernel_orchestrators.searching.graph import Batch, Graph
@@ -51,11 +51,12 @@ class Evaluator:
         for ask in batch.asks:
             if ask.id in self.graph.nodes:
                 continue
-            proposal = await self._proposed(ask)
-            if isinstance(proposal, Candidate):
-                self._keep(ask, proposal, "")
-                continue
-            found = await self._screened(ask, proposal)
+            with spending_on(_name(ask.id)):
+                proposal = await self._proposed(ask)
+                if isinstance(proposal, Candidate):
+                    self._keep(ask, proposal, "")
+                    continue
+                found = await self._screened(ask, proposal)
             if isinstance(found, Node):
                 self.graph.finished(found)
             elif found.state == "screened" and found.time_us is not None and found.time_us <= worth_us:

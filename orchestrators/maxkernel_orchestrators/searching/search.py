@@ -12,6 +12,7 @@ from random import Random
 from typing import Final
 
 from maxkernel_orchestrators.job.journal import Journal
+from maxkernel_orchestrators.job.ledger import Ledger
 from maxkernel_orchestrators.minds.port import Attempt, Mind, Situation
 from maxkernel_orchestrators.searching.evaluating import Evaluator
 from maxkernel_orchestrators.searching.graph import Batch, Graph
@@ -46,6 +47,7 @@ class Search:
         seed: of all chance.
         tell: hears what is going on. ``changed`` hears of a new best candidate.
         width: choices made together, before any of their outcomes is known.
+        ledger: what was spent, where somebody counts it.
     """
 
     bench: Bench
@@ -59,6 +61,7 @@ class Search:
     tell: Callable[[str, str], None]
     changed: Callable[[Candidate], None]
     width: int = 4
+    ledger: Ledger | None = None
     best: Candidate | None = None
     _idle: int = 0
     _failed: int = 0
@@ -133,6 +136,8 @@ class Search:
             return "evaluations"
         if self.limits.wall_s and self.journal.wall_s() >= self.limits.wall_s:
             return "wall-time"
+        if self.ledger is not None and (spent := self.ledger.spent_limit()) is not None:
+            return spent
         if at_roofline(self.limits, self.best):
             return "roofline"
         if self._failed >= self.limits.failures:

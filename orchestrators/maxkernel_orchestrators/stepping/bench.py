@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,11 +37,21 @@ class Bench:
         self._journal = journal
         self.target = target
         self.label = lab.subject.label
+        self._timed: set[str] = set()
 
     @property
     def evaluations(self) -> int:
         """Candidates timed so far, in all sessions."""
         return self._journal.count("profile_kernel")
+
+    @property
+    def relived(self) -> int:
+        """Candidates timed as far as this session has come, those answered from the journal included.
+
+        A run that is begun anew after an interruption decides by this: by all that was ever timed it would find its
+        budget spent before it had come to where the budget went.
+        """
+        return len(self._timed)
 
     async def task(self) -> TaskResult:
         """Facts and graph of the workload."""
@@ -85,6 +96,7 @@ class Bench:
         def final(result: ProfileResult) -> bool:
             return is_final(result) and (against == "none" or result.speedup is not None)
 
+        self._timed.add(json.dumps([source, dict(params), against], sort_keys=True))
         return await self._journal.step(
             "profile_kernel",
             {"source": source, "params": dict(params), "against": against, "target": self.target},
