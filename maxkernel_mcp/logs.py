@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final
 
 import structlog
 
@@ -62,7 +62,7 @@ def configure_logging(level: str, file: Path | None = None) -> None:
     root.setLevel(threshold)
 
 
-def _handler(file: Path | None) -> logging.StreamHandler[TextIO]:
+def _handler(file: Path | None) -> logging.StreamHandler[Any]:
     if file is None:
         return logging.StreamHandler(sys.stderr)
     try:

@@ -10,7 +10,6 @@ from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
     MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
-    PROTOCOL_VERSION_META_KEY,
     encode_header_value,
 )
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
@@ -78,7 +77,7 @@ class Bridge:
             return None
         params = message.params or {}
         meta = cast("dict[str, Any]", params.get("_meta") or {})
-        version = meta.get(PROTOCOL_VERSION_META_KEY)
+        version = meta.get(types.PROTOCOL_VERSION_META_KEY)
         if not isinstance(version, str):
             return (
                 ClientMessageMetadata(headers={MCP_PROTOCOL_VERSION_HEADER: self._version}) if self._version else None

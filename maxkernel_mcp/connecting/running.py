@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 import anyio
 from anyio.abc import Process
@@ -25,7 +25,7 @@ _TAIL_CHARS: Final = 600
 _LAST_WORDS_S: Final = 2.0
 
 
-async def connect(place: Place, tell: Callable[[str], None]) -> NoReturn:
+async def connect(place: Place, tell: Callable[[str], None]) -> None:
     """Bridge until the client goes, a signal comes, or the lab is lost; then end the process.
 
     The SDK reads stdin in a thread that cannot be interrupted, so the process does not wait for it.

@@ -15,6 +15,8 @@ from maxkernel_tools.errors import MisuseError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _MIN_TOKEN: Final = 16
+# Container engines mount secrets there with a mode of their own; nobody else is in the container.
+_CONTAINER_SECRETS: Final = Path("/run/secrets")
 _MAX_TOKEN: Final = 4096
 
 
@@ -104,7 +106,7 @@ def read_token(path: Path) -> str:
         raise MisuseError(
             f"The token file {path} cannot be read: {error.strerror}.", allowed="a readable file.", action="Correct it."
         ) from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if mode & (stat.S_IRWXG | stat.S_IRWXO) and not path.is_relative_to(_CONTAINER_SECRETS):
         raise MisuseError(
             f"Others may read the token file {path} (mode {stat.S_IMODE(mode):04o}).",
             allowed="a file only its owner can read.",

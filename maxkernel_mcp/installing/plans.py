@@ -93,7 +93,7 @@ def plan_undo(client: Client, surroundings: Surroundings) -> Plan:
             ours_was_absent = ENTRY not in old.get(client.section, {})
             if ours_was_absent and form.put(backup, client.section, ENTRY, entry) == before:
                 after = backup
-    elif backup is None and after != before and form.parse(after) in ({}, {client.section: {}}):
+    elif after is not None and after != before and form.parse(after) in ({}, {client.section: {}}):
         after = None  # the file was ours alone
     return Plan(client, path, before, after)
 
