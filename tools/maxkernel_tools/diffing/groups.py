@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from maxkernel_tools.traces.names import typed
 from maxkernel_tools.traces.profile import Op
 
@@ -40,11 +42,14 @@ class Group:
     @cached_property
     def samples(self) -> tuple[int, ...]:
         """Self time of each call, in device order."""
-        timed = [
-            (start, op.name, sample) for op in self.ops for start, sample in zip(op.starts, op.samples, strict=True)
-        ]
-        timed.sort()
-        return tuple(sample for _, _, sample in timed)
+        if len(self.ops) == 1:
+            return self.ops[0].samples
+        ranked = sorted(op.name for op in self.ops)
+        names = {name: at for at, name in enumerate(ranked)}
+        starts = np.concatenate([np.asarray(op.starts, np.int64) for op in self.ops])
+        samples = np.concatenate([np.asarray(op.samples, np.int64) for op in self.ops])
+        ranks = np.repeat([names[op.name] for op in self.ops], [len(op.starts) for op in self.ops])
+        return tuple(samples[np.lexsort((samples, ranks, starts))].tolist())
 
     @cached_property
     def uniform(self) -> bool:

@@ -10,11 +10,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 MIN_SAMPLES = 8
 _MIN_SEPARATION = 0.01
 _MIN_SIGMAS = 6.0
 _MIN_SHARE = 0.05
 _MIN_MODE = 3
+
+
+def _column(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.asarray(values, np.int64)
 
 
 def mean(values: Sequence[int]) -> float:
@@ -24,16 +30,16 @@ def mean(values: Sequence[int]) -> float:
 
 def median(values: Sequence[int]) -> float:
     """Return the median."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return float(ordered[middle])
-    return (ordered[middle - 1] + ordered[middle]) / 2
+    middle = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(_column(values), middle)[middle])
+    ordered = np.partition(_column(values), (middle - 1, middle))
+    return (int(ordered[middle - 1]) + int(ordered[middle])) / 2
 
 
 def median_interval(values: Sequence[int]) -> tuple[float, float]:
     """Return a 95 % interval of the median, by order statistics; of few samples it is their range."""
-    ordered = sorted(values)
+    ordered = np.sort(_column(values))
     count = len(ordered)
     reach = 1.96 * math.sqrt(count) / 2
     low = max(0, math.floor(count / 2 - reach))
@@ -51,20 +57,15 @@ class RankTest:
 
 def mann_whitney(first: Sequence[int], second: Sequence[int]) -> RankTest:
     """Test whether two sets of samples come from one distribution, by ranks."""
-    pooled = sorted([(value, 0) for value in first] + [(value, 1) for value in second])
-    n1, n2, total = len(first), len(second), len(pooled)
-    rank_sum = 0.0
-    ties = 0.0
-    position = 0
-    while position < total:
-        end = position
-        while end < total and pooled[end][0] == pooled[position][0]:
-            end += 1
-        tied = end - position
-        rank = (position + 1 + end) / 2
-        rank_sum += rank * sum(side for _, side in pooled[position:end])
-        ties += tied**3 - tied
-        position = end
+    n1, n2 = len(first), len(second)
+    total = n1 + n2
+    _, places, tied = np.unique(
+        np.concatenate([_column(first), _column(second)]), return_inverse=True, return_counts=True
+    )
+    # A tie shares the mean of the ranks it covers.
+    ranks = np.cumsum(tied) - (tied - 1) / 2
+    rank_sum = float(ranks[places[n1:]].sum())
+    ties = float((tied.astype(np.float64) ** 3 - tied).sum())
     shift = rank_sum - n2 * (n2 + 1) / 2 - n1 * n2 / 2
     variance = n1 * n2 / 12 * (total + 1 - ties / (total * (total - 1))) if total > 1 else 0.0
     if variance <= 0:
@@ -108,30 +109,22 @@ def two_modes(samples: Sequence[int]) -> TwoModes | None:
     count = len(samples)
     if count < MIN_SAMPLES:
         return None
-    ordered = sorted(samples)
+    column = _column(samples)
+    ordered = np.sort(column)
     least = max(_MIN_MODE, math.ceil(_MIN_SHARE * count))
-    total = sum(ordered)
-    best, cut, below = -1.0, 0, 0
-    for at in range(1, count):
-        below += ordered[at - 1]
-        if least <= at <= count - least:
-            apart = (total - below) / (count - at) - below / at
-            between = apart * apart * at * (count - at)
-            if between > best:
-                best, cut = between, at
-    if not cut:
+    if 2 * least > count:
         return None
+    cuts = np.arange(least, count - least + 1)
+    below = np.cumsum(ordered)
+    # Otsu: the cut with the largest variance between the groups it makes.
+    apart = (below[-1] - below[cuts - 1]) / (count - cuts) - below[cuts - 1] / cuts
+    cut = int(cuts[np.argmax(apart * apart * cuts * (count - cuts))])
     low, high = ordered[:cut], ordered[cut:]
-    fast, slow = mean(low), mean(high)
-    wide = max(_deviation(low, fast), _deviation(high, slow))
+    fast, slow = float(low.mean()), float(high.mean())
+    wide = max(float(low.std()), float(high.std()))
     if slow - fast < max(_MIN_SEPARATION * slow, _MIN_SIGMAS * wide) or slow <= fast:
         return None
-    limit = low[-1]
-    return TwoModes(fast, slow, tuple(at for at, value in enumerate(samples) if value <= limit))
-
-
-def _deviation(values: Sequence[int], middle: float) -> float:
-    return math.sqrt(sum((value - middle) ** 2 for value in values) / len(values))
+    return TwoModes(fast, slow, tuple(np.flatnonzero(column <= low[-1]).tolist()))
 
 
 def ranges(positions: Sequence[int]) -> str:

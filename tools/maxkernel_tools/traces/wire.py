@@ -115,6 +115,15 @@ def spans_of(data: Any, start: int, stop: int) -> Iterator[tuple[int, int, int]]
     """
     at = start
     while at < stop:
+        tag = data[at]
+        # Most fields of a lane are events: a tag of one byte, a length of one byte.
+        if tag & 0x87 == SPAN and tag > 7 and at + 1 < stop and (length := data[at + 1]) < 0x80:
+            begin = at + 2
+            at = begin + length
+            if at > stop:
+                raise WireError("a field that runs past its message")
+            yield tag >> _TAG, begin, at
+            continue
         tag, at = _varint(data, at, stop)
         wire = tag & 7
         if tag >> _TAG == 0:
