@@ -213,11 +213,14 @@ class Nursery:
             tasks.start_soon(receive)
             with anyio.move_on_after(talk.request.timeout_s + _GRACE_S) as scope:
                 await pending.ended.wait()
-            if scope.cancelled_caught:
-                raise DeadlineError("The nursery did not end a job in time.")
-            with anyio.move_on_after(_GRACE_S):  # what the child sent before its end is still in the socket
+            late = scope.cancelled_caught
+            with anyio.move_on_after(
+                0 if late else _GRACE_S
+            ):  # what the child sent before its end is still in the socket
                 await talk.finished.wait()
             tasks.cancel_scope.cancel()
+        if late:  # raised out here: out of the task group it would come wrapped in a group
+            raise DeadlineError("The nursery did not end a job in time.")
 
     def _order(self, generation: _Generation, order: dict[str, Any], descriptors: Sequence[int]) -> None:
         try:

@@ -8,6 +8,7 @@ the first two.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,11 +32,15 @@ from maxkernel_tools.worker.presenting import presented_as
 from maxkernel_tools.worker.tracing import abstract, canonicalize_paths, export_bytes
 from maxkernel_tools.worker.walls import attempts
 
-# interpretation spends its time in callbacks, not in compiled code
+# Interpretation spends its time in callbacks, not in compiled code, so what counts is how fast it is compiled: the last
+# two take compilation from 1.5 to 0.5 processor seconds on a tiled matrix product (jax 0.10.2).
 _COMPILE_OPTIONS: Final[dict[str, Any]] = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
 }
+_UNKNOWN_OPTION: Final = re.compile(r"No such compile option: '(\w+)'")
 
 
 @dataclass
@@ -151,7 +156,18 @@ def _executable(request: InterpretRequest, shape: _Shape, case: InterpretCase) -
     run = jaxpr_as_fun(interpreted(shape.closed, interpret_params(case.options)))
     with pretend(request.target):
         lowered = jax.jit(run).trace(*case.inputs).lower(lowering_platforms=("cpu",))
-        return lowered.compile(compiler_options=_COMPILE_OPTIONS)
+        return _compiled(lowered, dict(_COMPILE_OPTIONS))
+
+
+def _compiled(lowered: Any, options: dict[str, Any]) -> Any:
+    """Compile with those of ``options`` that this line of jax knows; it names one it does not before it starts."""
+    while True:
+        try:
+            return lowered.compile(compiler_options=options)
+        except jax.errors.JaxRuntimeError as error:
+            unknown = _UNKNOWN_OPTION.search(str(error))
+            if unknown is None or options.pop(unknown[1], None) is None:
+                raise
 
 
 def _with_lines(error: RawError, watcher: Watcher) -> RawError:
