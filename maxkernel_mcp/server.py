@@ -19,6 +19,7 @@ from maxkernel_lab.lab import Lab
 from maxkernel_lab.registry import Tool
 from maxkernel_lab.rendering import as_text
 from maxkernel_mcp import __version__
+from maxkernel_mcp.approving import Approving
 from maxkernel_mcp.changes import Changes, resource_uri
 from maxkernel_mcp.completing import complete
 from maxkernel_mcp.prompts import get_prompt, list_prompts
@@ -42,15 +43,18 @@ _Context = Any
 
 def build_server(lab: Lab, *, version: str = __version__) -> Server[Any]:
     """Return a server for ``lab``; one server may serve any number of connections."""
-    changes = Changes()
+    changes, approving = Changes(), Approving(lab)
     listed = [listing(tool) for tool in lab.tools]
     schemas = {tool.name: tool.input_schema for tool in listed}
 
     async def list_tools(context: _Context, params: Any) -> types.ListToolsResult:  # noqa: ARG001
         return types.ListToolsResult(tools=listed)
 
-    async def call_tool(context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await _call(lab, changes, context, params)
+    async def call_tool(
+        context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        result = await approving.after_call(context, params, await _call(lab, changes, context, params))
+        return result if isinstance(result, types.InputRequiredResult) else to_call_result(result)
 
     async def resources(context: _Context, params: Any) -> types.ListResourcesResult:  # noqa: ARG001
         return await list_resources(lab, params.cursor if params is not None else None)
@@ -109,9 +113,7 @@ class LabServer(Server[Any]):
         return super().create_initialization_options(changing, *args, **kwargs)
 
 
-async def _call(
-    lab: Lab, changes: Changes, context: _Context, params: types.CallToolRequestParams
-) -> types.CallToolResult:
+async def _call(lab: Lab, changes: Changes, context: _Context, params: types.CallToolRequestParams) -> ToolResult:
     with structlog.contextvars.bound_contextvars(request_id=str(context.request_id), tool=params.name[:80]):
         result = await lab.call(
             params.name,
@@ -121,7 +123,7 @@ async def _call(
         )
         _logger.info("tool_called", ok=result.ok, state=result.state, run_id=result.run_id, took_ms=result.took_ms)
         await changes.after_call(context, result)
-    return to_call_result(result)
+    return result
 
 
 def to_call_result(result: ToolResult) -> types.CallToolResult:
