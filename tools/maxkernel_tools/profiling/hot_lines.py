@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from maxkernel_tools.profiling.units import UnitTally
 from maxkernel_tools.records.results import BoundBy, PartTime
@@ -19,6 +19,15 @@ from maxkernel_tools.schedule.program import OpRun, ProgramRun
 MAX_LINES = 12
 
 _Shares = dict[tuple[int, BoundBy], float]
+_UNITS: Final[dict[str, BoundBy]] = {
+    "mxu": "mxu",
+    "vpu": "vpu",
+    "xlu": "xlu",
+    "eup": "eup",
+    "load": "load",
+    "store": "store",
+    "scalar": "scalar",
+}
 
 
 def hot_lines(
@@ -45,7 +54,7 @@ def hot_lines(
         known = module.all_ops.get(op.name)
         if op.run is None or known is None:
             continue
-        call = _call_of(op.name, calls)
+        call = _call_of(op.name, calls) if known.opcode == "custom-call" else None
         made = tallies.get(op.schedule or "")
         shares = _inside(op, call, made) if call is not None and made is not None else {}
         if not shares and known.line:
@@ -96,5 +105,5 @@ def _inside(op: OpRun, call: Mapping[str, Any], made: UnitTally) -> _Shares:
         whole = sum(entry["work"] for entry in asked)
         for entry in asked:
             part = (1.0 - stalled) * cycles / total * entry["work"] / whole
-            shares[int(entry["line"]), unit] += part  # type: ignore[index]
+            shares[int(entry["line"]), _UNITS[unit]] += part
     return dict(shares)
