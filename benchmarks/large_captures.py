@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from maxkernel_tools.diffing.comparing import compare_files
 from maxkernel_tools.traces.xspace import message_classes
 
 KINDS = 400
@@ -99,14 +101,13 @@ def measure(baseline: Path, candidate: Path) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         timeout=600,
     )
     return json.loads(done.stdout)
 
 
 def _compare(baseline: Path, candidate: Path) -> None:
-    from maxkernel_tools.diffing.comparing import compare_files
-
     began, used = time.monotonic(), time.process_time()
     with tempfile.TemporaryDirectory() as name:
         compare_files({"baseline": str(baseline), "candidate": str(candidate)}, Path(name), lambda _done, _said: None)

@@ -15,7 +15,9 @@ from maxkernel_lab.answers import is_misuse
 from maxkernel_lab.lab import Lab
 from maxkernel_lab.registry import diff_tools
 from maxkernel_lab.settings import Settings
+from maxkernel_lab.store import RunRow, StageRow
 from maxkernel_tools.records.diffs import DiffResult
+from tests.diffing.test_schedules import SHEET
 from tests.lab.doubles import ScriptedRuntime
 from tests.traces.captures import Call, Core, trace_events, write_trace, write_xspace
 
@@ -136,3 +138,37 @@ async def test_cancelling_ends_the_child(tmp_path: Path, work: Path) -> None:
             tasks.cancel_scope.cancel()
         # Its folder is gone, which is the last thing done after the child was killed and reaped.
         assert list(cache.glob("diff-*")) == []
+
+
+async def test_two_profiled_runs_and_two_compilers(tmp_path: Path, work: Path) -> None:
+    async with _lab(tmp_path) as lab:
+        store = lab.services.store
+
+        def profiled(run_id: str, compiler: str, time_us: float) -> None:
+            store.ensure_run(RunRow(run_id=run_id, label="k"))
+            sheet = {**SHEET, "versions": {"jax": compiler}, "program": {**SHEET["program"], "time_us": time_us}}
+            kept = store.put_artifact(
+                run_id, f"schedule-v5e-{compiler}.json", "schedule-sheet", json.dumps(sheet).encode()
+            )
+            result = {"target": "v5e", "artifacts": [kept.model_dump(mode="json")]}
+            store.add_stage(StageRow(run_id=run_id, stage="profile", ok=True, summary="", result=result, target="v5e"))
+
+        profiled("r-00000000000a", "0.10.2", 20.0)
+        profiled("r-00000000000b", "0.10.2", 15.0)
+        profiled("r-00000000000b", "0.12.0", 18.0)
+        result = await lab.call("diff_traces", {"baseline": "r-00000000000a", "candidate": "r-00000000000b@v5e"})
+        assert isinstance(result, DiffResult), result
+        assert (result.delta_us, result.time_source) == (-2.0, "schedule-model")
+        assert "jax differs: 0.10.2 and 0.12.0." in result.parity
+        assert result.run_id
+        assert store.artifact_path(result.run_id, "diff.html")
+        # One kernel under two compilers: ~1 is the profile by the compiler before the newest.
+        result = await lab.call("diff_traces", {"baseline": "r-00000000000b~1", "candidate": "r-00000000000b"})
+        assert isinstance(result, DiffResult), result
+        assert result.delta_us == 3.0
+        result = await lab.call("diff_traces", {"baseline": "r-00000000000b~2", "candidate": "r-00000000000b"})
+        assert is_misuse(result)
+        assert "has 2 profiles" in result.summary
+        result = await lab.call("diff_traces", {"baseline": "r-00000000000b@v6e", "candidate": "r-00000000000b"})
+        assert is_misuse(result)
+        assert "no schedule profile on v6e" in result.summary
