@@ -13,6 +13,7 @@ from maxkernel_tools.checking import planning, shapes
 from maxkernel_tools.checking.at_once import all_of
 from maxkernel_tools.checking.comparing import Comparison, compare
 from maxkernel_tools.checking.explaining import Judged, calls_of
+from maxkernel_tools.checking.gridsteps import step_text
 from maxkernel_tools.checking.planning import Question
 from maxkernel_tools.context import CallContext, KernelCall
 from maxkernel_tools.errors import MachineryError, MisuseError
@@ -155,22 +156,16 @@ def _judge(call: KernelCall, question: Question, truth: ReferenceReply, reply: C
         return Judged(reply, (Comparison(passed=False, kind="shape", explanation=text),))
     task = call.workload.task
     policy = task.facts.tolerance if task else None
-    return Judged(
-        reply,
-        tuple(
-            compare(
-                actual,
-                reference,
-                oracle,
-                policy,
-                reduction=_reduction(call, question),
-                block=_output_block(reply, index, actual),
-            )
-            for index, (actual, reference, oracle) in enumerate(
-                zip(reply.outputs, truth.outputs, truth.oracle or truth.outputs, strict=True)
-            )
-        ),
-    )
+    found: list[Comparison] = []
+    for index, (actual, reference, oracle) in enumerate(
+        zip(reply.outputs, truth.outputs, truth.oracle or truth.outputs, strict=True)
+    ):
+        kernel, output = _written_by(reply, index, actual)
+        block = tuple(int(size) for size in output.get("block", ()))
+        item = compare(actual, reference, oracle, policy, reduction=_reduction(call, question), block=block)
+        step = step_text(kernel, output, item.first_bad_index, actual.shape) if item.first_bad_index else ""
+        found.append(replace(item, explanation=f"{item.explanation}; written at {step}") if step else item)
+    return Judged(reply, tuple(found))
 
 
 def _tree(text: str) -> str:
@@ -188,9 +183,12 @@ def _reduction(call: KernelCall, question: Question) -> int:
     return max((extent for spec in question.shape.specs for extent in spec.shape), default=1)
 
 
-def _output_block(reply: CaseReply, index: int, actual: np.ndarray[Any, Any]) -> tuple[int, ...]:
+def _written_by(
+    reply: CaseReply, index: int, actual: np.ndarray[Any, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the last kernel call whose output ``index`` has this rank, and that output; empty where none has."""
     for call in reversed(calls_of(reply.facts)):
         outputs = [operand for operand in call.get("operands", []) if operand["kind"] == "out"]
         if index < len(outputs) and len(outputs[index].get("block", ())) == actual.ndim:
-            return tuple(int(size) for size in outputs[index]["block"])
-    return ()
+            return call, outputs[index]
+    return {}, {}
