@@ -77,3 +77,11 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(tmp_path: Path, text: str
     (tmp_path / "maxkernel.toml").write_text(text)
     with pytest.raises(MisuseError, match=words):
         load_settings(environ=_env(tmp_path), workspace=tmp_path)
+
+
+def test_an_author_per_role_is_a_table_in_the_file(tmp_path: Path) -> None:
+    text = 'author = {planner = "openai:a", implementer = "cli:claude"}\n[budget]\ntokens = 5000\nusd = 2.5\n'
+    (tmp_path / "maxkernel.toml").write_text(text)
+    settings = load_settings(environ=_env(tmp_path), workspace=tmp_path)
+    assert settings.author == "planner=openai:a,implementer=cli:claude"
+    assert (settings.budget_tokens, settings.budget_usd) == (5000, 2.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from typing import Final
 
 import anyio.to_thread
@@ -73,8 +74,20 @@ def describe(services: Services) -> EnvironmentResult:
 
 def _authors() -> tuple[AuthorReport, ...]:
     installed = importlib.util.find_spec("pydantic_ai") is not None
-    note = "" if installed else "Needs `pip install 'maxkernel-mcp[agent]'` and the provider's key in the environment."
+    need = "the provider's key in the environment or keyring"
+    agents = [name for name in ("claude", "codex", "gemini") if shutil.which(name)]
     return (
         AuthorReport(name="builtin", available=True, note="Needs no key and no network."),
-        AuthorReport(name="model", available=installed, note=note),
+        AuthorReport(
+            name="model",
+            available=installed,
+            note=f"anthropic:MODEL, openai:MODEL, google:MODEL, ollama:MODEL or openai:MODEL@URL; needs {need}."
+            if installed
+            else f"Needs `pip install 'maxkernel-mcp[agent]'` and {need}.",
+        ),
+        AuthorReport(
+            name="cli",
+            available=True,
+            note=f"cli:claude, cli:codex, cli:gemini or cli:COMMAND; on the PATH here: {', '.join(agents) or 'none'}.",
+        ),
     )
