@@ -185,3 +185,11 @@ def test_a_wrong_kernel_is_not_accepted_whatever_it_forges(
     assert codes & {TAMPERING, FORBIDDEN, "wrong-result", "process-exited", "trace-error"}, codes
     if name in REPLACED:
         assert REPLACED[name] in next(item.message for item in result.findings if item.code.value == TAMPERING)
+
+
+def test_a_kernel_that_is_another_program_at_each_trace_is_refused(portal: BlockingPortal, small: LocalRuntime) -> None:
+    text = kernel(loading="import time\nTINY = (time.time_ns() % 99991) * 1e-13").replace("+ 1.0", "+ 1.0 + TINY")
+    with rules_in_force(wanted=False):
+        result = portal.call(judge, small, text_call(text, REFERENCE, ["f32[64,128]"]), "full")
+    assert result.verdict == "rejected", result.summary
+    assert "integrity-unstable-output" in [item.code.value for item in result.findings]

@@ -132,3 +132,13 @@ def test_a_kernel_that_asks_where_it_is_hears_the_target_and_is_not_emulated(
     )
     result = portal.call(judge, runtime, text_call(HEAD + asking + BODY + call, REFERENCE, INPUTS))
     assert result.verdict == "correct", result.summary
+
+
+def test_a_kernel_for_one_shape_only_is_said_to_be_one(portal: BlockingPortal, runtime: Any) -> None:
+    entry = next(item for item in entries() if item.name == "zeros")
+    call = call_of(entry, "twin")
+    text = call.kernel.text.replace("    m, n = x.shape\n", "    m, n = x.shape\n    assert (m, n) == (4096, 512)\n")
+    single = KernelCall(call.kernel.model_copy(update={"text": text}), call.workload)
+    result = portal.call(judge, runtime, single)
+    assert result.verdict == "inconclusive"
+    assert "written for one shape only" in result.shape_generality

@@ -20,7 +20,7 @@ from maxkernel_tools.errors import MachineryError
 from maxkernel_tools.records.findings import Finding, FindingCode, Severity, Stage
 from maxkernel_tools.records.kernels import KernelSource
 from maxkernel_tools.records.targets import Target
-from maxkernel_tools.runtime import ReferenceRequest, TraceReply
+from maxkernel_tools.runtime import ReferenceRequest, TraceReply, TraceRequest
 
 _LARGE_CONSTANT_BYTES: Final = 64 << 10
 _TRUSTED: Final = KernelSource(text="")
@@ -47,21 +47,52 @@ async def of_exports(
             exported.append(answer.judged.reply.exported)
     if not exported:
         return []
-    overrides = {index: np.frombuffer(data, np.uint8) for index, data in enumerate(exported)}
-    reply = await context.runtime.reference(
-        ReferenceRequest(source=_TRUSTED, seed=0, overrides=overrides, examine=True)
-    )
-    if len(reply.examined) != len(exported):
-        raise MachineryError(f"Exported modules could not be re-read: the process ended ({reply.child.ending}).")
+    modules = await _reread(exported, context)
     found: list[Finding] = []
-    for module, claim in zip(reply.examined, claims, strict=True):
+    for module, claim in zip(modules, claims, strict=True):
         found += _contradictions(call, module, claim)
-    whole = reply.examined[0] if target in full.exported else None
-    tested = reply.examined[1:] if whole is not None else reply.examined
+    whole = modules[0] if target in full.exported else None
+    tested = modules[1:] if whole is not None else modules
     if whole is not None and not found:
         found += _work(call, whole)
         found += _untested(call, whole, tested)
     return _once(found)
+
+
+async def of_repeats(
+    call: KernelCall, request: TraceRequest, full: TraceReply, context: CallContext, target: Target
+) -> list[Finding]:
+    """Return a finding where the kernel, traced again in another process, is another program.
+
+    What is tested, compiled and timed are traces of their own; a kernel that rolls dice while traced, or reads the
+    clock, could be one program to the grader and another to whoever runs it.
+    """
+    again = await context.runtime.trace(request)
+    first, second = full.exported.get(target), again.exported.get(target)
+    if first is None or second is None or first == second:
+        return []
+    one, other = await _reread([first, second], context)
+    if _program(one) == _program(other):
+        return []
+    text = "Traced twice on the same shapes, the kernel gives two different programs."
+    hint = "Let workload depend on its arguments only, not on time, chance or the process."
+    return [finding(call.kernel, FindingCode.INTEGRITY_UNSTABLE_OUTPUT, text, hint=hint, stage=Stage.GUARD)]
+
+
+def _program(module: Module) -> list[tuple[str, str]]:
+    """All that is known of a module but names, as text."""
+    kernels = [{name: value for name, value in kernel.items() if name != "name"} for kernel in _kernels(module)]
+    return [(str(kernel), str(module.get("outside"))) for kernel in kernels]
+
+
+async def _reread(exported: Sequence[bytes], context: CallContext) -> Sequence[Module]:
+    """Read modules in a process that never ran the candidate."""
+    overrides = {index: np.frombuffer(data, np.uint8) for index, data in enumerate(exported)}
+    request = ReferenceRequest(source=_TRUSTED, seed=0, overrides=overrides, examine=True)
+    reply = await context.runtime.reference(request)
+    if len(reply.examined) != len(exported):
+        raise MachineryError(f"Exported modules could not be re-read: the process ended ({reply.child.ending}).")
+    return reply.examined
 
 
 def _contradictions(call: KernelCall, module: Module, facts: Mapping[str, Any]) -> list[Finding]:

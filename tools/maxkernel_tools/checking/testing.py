@@ -14,7 +14,7 @@ from typing import Final
 
 from maxkernel_tools.checking import integrity, planning, running
 from maxkernel_tools.checking.deciding import Decision, decide
-from maxkernel_tools.checking.exports import of_exports
+from maxkernel_tools.checking.exports import of_exports, of_repeats
 from maxkernel_tools.checking.receipts import receipt
 from maxkernel_tools.checking.shapes import task_dtype
 from maxkernel_tools.context import CallContext, KernelCall
@@ -78,6 +78,8 @@ async def test_kernel(
     replies = [answer.judged.reply for answer in session.answers if answer.judged is not None]
     inside += integrity.of_attempts(call.kernel, [item for reply in replies for item in reply.attempts])
     inside += await of_exports(call, full, session, context, target)
+    if level != "quick":
+        inside += await of_repeats(call, request, full, context, target)
     decision = _with_integrity(decision, inside)
     versions = await context.runtime.versions()
     proof: Receipt | None = None
