@@ -19,7 +19,7 @@ from maxkernel_tools.records.base import Record
 from tests.orchestrators.fake_lab import FakeLab
 from tests.orchestrators.test_auto import optimize
 
-BUDGET = {"evaluations": 40, "wall_s": 600}
+BUDGET = {"evaluations": 28, "wall_s": 600}
 
 
 def bowl(call: dict[str, Any]) -> float:
