@@ -63,8 +63,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="lookup_docs",
         title="Look up documentation",
-        description="Signatures and documentation of the installed jax and Pallas, by name or by words, and passages of "
-        "a guide to TPU kernels (tiling, memory, pipelining, DMA, matmul, attention, numerics).",
+        description="Signatures and documentation of the installed jax and Pallas, by name or by words, and passages "
+        "of a guide to TPU kernels (tiling, memory, pipelining, DMA, matmul, attention, numerics).",
         arguments=args.LookupDocsArguments,
         result=LookupResult,
         handler=docs_tools.lookup_docs,
