@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pty
@@ -22,16 +23,14 @@ _DEADLINE_S = 60.0
 
 
 class Terminal:
-    """An orchestrator on a pseudo-terminal."""
+    """A command on a pseudo-terminal."""
 
-    def __init__(self, job: Path, *extra: str) -> None:
+    def __init__(self, command: list[str], home: Path, folder: Path = REPO) -> None:
         self.master, slave = pty.openpty()
-        serve = [sys.executable, "-m", "tests.orchestrators.serve_fake_lab"]
-        command = [sys.executable, "-m", "maxkernel_orchestrators", "--job-dir", str(job), *extra]
         self.process = subprocess.Popen(
-            [*command, "--serve-command", *serve],
-            cwd=REPO,
-            env=python_environment(job.parent / "home", TERM="xterm"),
+            command,
+            cwd=folder,
+            env=python_environment(home, TERM="xterm"),
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -40,9 +39,9 @@ class Terminal:
         os.close(slave)
         self.text = ""
 
-    def until(self, words: str) -> str:
+    def until(self, words: str, seconds: float = _DEADLINE_S) -> str:
         """Read until the screen shows ``words`` again; return what came before."""
-        deadline = time.monotonic() + _DEADLINE_S
+        deadline = time.monotonic() + seconds
         while words not in self.text:
             assert time.monotonic() < deadline, self.text
             if select.select([self.master], [], [], 1.0)[0]:
@@ -56,8 +55,8 @@ class Terminal:
     def type(self, line: str) -> None:
         os.write(self.master, line.encode() + b"\n")
 
-    def end(self) -> int:
-        deadline = time.monotonic() + _DEADLINE_S
+    def end(self, seconds: float = _DEADLINE_S) -> int:
+        deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:
             if select.select([self.master], [], [], 0.2)[0]:
                 try:
@@ -67,6 +66,12 @@ class Terminal:
         code = self.process.wait(10)
         os.close(self.master)
         return code
+
+
+def orchestrator(job: Path) -> Terminal:
+    serve = [sys.executable, "-m", "tests.orchestrators.serve_fake_lab"]
+    command = [sys.executable, "-m", "maxkernel_orchestrators", "--job-dir", str(job)]
+    return Terminal([*command, "--serve-command", *serve], job.parent / "home")
 
 
 def new_job(folder: Path) -> Path:
@@ -80,7 +85,7 @@ def new_job(folder: Path) -> Path:
 
 def test_a_person_types_their_way_to_a_verified_kernel_leaving_and_coming_back(tmp_path: Path) -> None:
     job = new_job(tmp_path)
-    first = Terminal(job)
+    first = orchestrator(job)
     assert "why: the MXU waits" in first.until("Plan c1? [approve, edit, reject, ask, stop] >")
     first.type("nonsense")
     first.until("Type one of: approve")
@@ -91,7 +96,7 @@ def test_a_person_types_their_way_to_a_verified_kernel_leaving_and_coming_back(t
     assert "The same command goes on from here" in first.text
     assert not (job / "result.json").exists()
 
-    again = Terminal(job)
+    again = orchestrator(job)
     assert "approve (said before)" in again.until("Code of c1?")
     again.type("edit")
     again.until("Then? [done, back] >")
@@ -108,16 +113,17 @@ def test_a_person_types_their_way_to_a_verified_kernel_leaving_and_coming_back(t
     assert "# by hand" in (job / "best_kernel.py").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_session_that_is_ended_by_a_signal_keeps_its_answers(tmp_path: Path, how: signal.Signals) -> None:
     job = new_job(tmp_path)
-    first = Terminal(job)
+    first = orchestrator(job)
     first.until("Plan c1?")
     first.type("approve")
     first.until("Code of c1?")
     first.process.send_signal(how)
     first.end()
-    again = Terminal(job)
+    again = orchestrator(job)
     assert "approve (said before)" in again.until("Code of c1?")
     again.type("reject")
     again.until("Plan c2?")
@@ -142,3 +148,30 @@ def test_without_a_terminal_nobody_can_approve(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "needs a terminal" in done.stderr
     assert not (job / "journal.sqlite3").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="no TPU compiler here")
+def test_maxkernel_hitl_over_the_real_lab(tmp_path: Path) -> None:
+    (tmp_path / "reference.py").write_text(
+        "import jax.numpy as jnp\n\n\ndef workload(x, s):\n    return jnp.tanh(x) * s\n"
+    )
+    command = [sys.executable, "-P", "-m", "maxkernel_mcp", "hitl", "--reference", "reference.py"]
+    command += ["--input", "f32[512,1024]", "--input", "f32[1024]", "--target", "v6e", "--json"]
+    first = Terminal(command, tmp_path / "home", tmp_path)
+    first.until("Plan c1?", 200)
+    first.type("approve")
+    first.until("Code of c1?")
+    first.process.kill()
+    first.end()
+    again = Terminal(command, tmp_path / "home", tmp_path)
+    assert "approve (said before)" in again.until("Code of c1?", 200)
+    again.type("go")
+    assert "µs, estimated from the compiler's schedule" in again.until("No further plan", 200)
+    assert again.end(200) == 0
+    (path,) = (tmp_path / "home" / "jobs").glob("j-*/result.json")
+    result = json.loads(path.read_text())
+    assert result["verdict"] == "correct"
+    assert result["paradigm"] == "hitl"
+    assert [one["approved"] for one in result["decisions"]] == [True]
