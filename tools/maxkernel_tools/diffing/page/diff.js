@@ -322,7 +322,7 @@
         const lines = parts.filter((row) => row.part === part && (!changed || row.delta) && words.every((word) => [row.name, row.measure, row.source_line].join("\n").toLowerCase().includes(word)));
         if (!lines.length) continue;
         at("schedule").append(node("h3", "", `${title} (${count(lines.length)})`), table([["part", "name"], ["measure", "name"], ["baseline", "num"], ["candidate", "num"], ["difference", "num"]], lines.slice(0, 300).map((row) => [
-          [row.name, ...(row.source_line ? [node("div", "code", row.source_line)] : [])], row.measure.replaceAll("_", " "), shown(row.measure, row.baseline), shown(row.measure, row.candidate), [toned(row.measure === "bundles" || row.measure.endsWith("_us") ? row.delta : 0, moved(row)), ...(row.change !== undefined ? [node("div", "code", percent(row.change, 1))] : [])]])));
+          [row.name, ...(row.source_line ? [node("div", "code", row.source_line)] : [])], row.measure.replace(/_(us|share)$/, "").replaceAll("_", " "), shown(row.measure, row.baseline), shown(row.measure, row.candidate), [toned(row.measure === "bundles" || row.measure.endsWith("_us") ? row.delta : 0, moved(row)), ...(row.change !== undefined ? [node("div", "code", percent(row.change, 1))] : [])]])));
       }
       if (!at("schedule").childNodes.length) at("schedule").append(node("div", "empty", changed ? "Nothing differs." : "No part matches."));
     };
