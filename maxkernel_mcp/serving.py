@@ -27,6 +27,7 @@ from mcp.shared.message import SessionMessage
 from maxkernel_lab.lab import Lab
 from maxkernel_lab.settings import Settings
 from maxkernel_mcp.server import build_server
+from maxkernel_mcp.tracing import flush_tracing
 
 _logger = structlog.get_logger(__name__)
 HARD_EXIT_S: Final = 3.0
@@ -230,5 +231,6 @@ def arm_hard_exit(seconds: float = HARD_EXIT_S, *, code: int = 0) -> None:
 
 def leave(code: int = 0) -> NoReturn:
     """End the process now that everything of the lab is closed, without the interpreter's own farewells on stderr."""
+    flush_tracing()
     sys.stderr.flush()
     os._exit(code)

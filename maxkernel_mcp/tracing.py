@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+import sys
+from typing import Any, Final
 
 import structlog
 
+_FLUSH_MS: Final = 1000
 _logger = structlog.get_logger(__name__)
 
 
@@ -39,11 +41,17 @@ def configure_tracing() -> bool:
     return True
 
 
+def flush_tracing() -> None:
+    """Send what spans are left; the process ends without the interpreter's own farewells."""
+    if "opentelemetry.sdk.trace" in sys.modules:
+        provider: Any = importlib.import_module("opentelemetry.trace").get_tracer_provider()
+        if hasattr(provider, "force_flush"):
+            provider.force_flush(_FLUSH_MS)
+
+
 def _exporter(name: str) -> Any:
     """Return the exporter called ``name``; spans on the console go to stderr, stdout being the protocol's."""
     if name == "console":
-        import sys  # noqa: PLC0415 - where it is needed
-
         module: Any = importlib.import_module("opentelemetry.sdk.trace.export")
         return module.ConsoleSpanExporter(out=sys.stderr)
     if name == "otlp":
