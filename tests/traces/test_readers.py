@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.traces import find_capture, read_profile, tracejson
 from maxkernel_tools.traces.names import base_name, split_module
 from maxkernel_tools.traces.profile import OUTSIDE
+from maxkernel_tools.traces.reading import normalise
 from maxkernel_tools.traces.xspace import parse_space
 from tests.traces.captures import Call, Core, kernel, trace_events, write_trace, write_xspace
 
@@ -185,6 +187,33 @@ def test_any_bytes_parse_or_are_refused(data: bytes) -> None:
 def test_any_json_reads_or_is_refused(content: Any) -> None:
     with contextlib.suppress(MisuseError):
         tracejson.read_trace_json(Path(os.devnull), content)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    field=st.sampled_from(["pid", "tid", "ts", "dur", "name", "args", "ph"]),
+    value=st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers()
+    | st.text(max_size=3)
+    | st.lists(st.none(), max_size=1),
+    at=st.integers(0, 30),
+)
+def test_any_value_in_an_event_reads_or_is_refused(field: str, value: Any, at: int) -> None:
+    events = trace_events(small())
+    events[at % len(events)][field] = value
+    path = Path("a.trace.json")
+    with contextlib.suppress(MisuseError):
+        normalise(tracejson.read_trace_json(path, {"traceEvents": events}), path, "")
+
+
+@pytest.mark.parametrize("table", [{"cols": 3, "rows": []}, {"cols": [1], "rows": []}, {"cols": [], "rows": None}])
+def test_a_broken_table_is_refused(tmp_path: Path, table: dict[str, Any]) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(table))
+    with pytest.raises(MisuseError, match="hlo_stats"):
+        read_profile(file)
 
 
 @pytest.mark.parametrize(

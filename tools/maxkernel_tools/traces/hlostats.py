@@ -12,6 +12,7 @@ from maxkernel_tools.traces.names import base_name, is_pallas
 from maxkernel_tools.traces.profile import Device, Op
 from maxkernel_tools.traces.raw import RawCapture
 
+_NO_SAMPLES = "a table of totals: no samples, no idle time"
 _NEEDED = ("program_id", "category", "hlo_op_name", "occurrences", "total_time", "total_self_time")
 
 
@@ -26,6 +27,17 @@ def read_hlo_stats(path: Path, content: object, device: Device) -> RawCapture:
     Raises:
         MisuseError: columns are missing.
     """
+    try:
+        return RawCapture("hlo-stats", [], device, table=_ops(path, content, device), warnings=[_NO_SAMPLES])
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise MisuseError(
+            f"The table {path.name} cannot be read: {error!r}."[:300],
+            allowed="xprof's hlo_stats as JSON.",
+            action="Export the table again.",
+        ) from error
+
+
+def _ops(path: Path, content: object, device: Device) -> list[Op]:
     table = cast("dict[str, Any]", content)
     columns = [str(column.get("id", "")) for column in table["cols"]]
     missing = [name for name in _NEEDED if name not in columns]
@@ -39,7 +51,7 @@ def read_hlo_stats(path: Path, content: object, device: Device) -> RawCapture:
     for row in table["rows"]:
         cells = [cell.get("v") if cell else None for cell in row["c"]]
         ops.append(_op(dict(zip(columns, cells, strict=False)), device))
-    return RawCapture("hlo-stats", [], device, table=ops, warnings=["a table of totals: no samples, no idle time"])
+    return ops
 
 
 def _op(row: dict[str, Any], device: Device) -> Op:

@@ -24,6 +24,8 @@ from maxkernel_tools.traces.raw import RawCapture
 MAX_EVENTS: Final = 900_000
 _EVENT_KEY: Final = b'"ph":'
 _CHUNK: Final = 1 << 20
+_MOST_US: Final = 1e13
+_BEYOND_PS: Final = 1 << 62
 _Json = dict[str, Any]
 
 
@@ -106,19 +108,19 @@ def _fill(capture: RawCapture, events: list[_Json], file: str) -> RawCapture:
         if event.get("ph") == "M":
             name = str(_args(event).get("name", ""))
             if event.get("name") == "process_name":
-                processes[event.get("pid")] = name
+                processes[_key(event.get("pid"))] = name
             elif event.get("name") == "thread_name":
-                lanes[event.get("pid"), event.get("tid")] = name
+                lanes[_key(event.get("pid")), _key(event.get("tid"))] = name
     cores = {pid: core for pid, process in processes.items() if (core := core_number(process)) is not None}
     modules = {pid: Gathering() for pid in cores}
     ops = {pid: Gathering() for pid in cores}
     facts: dict[object, list[OpFacts]] = {pid: [] for pid in cores}
     regions: dict[object, dict[str, Gathering]] = {pid: {} for pid in cores}
     for event in events:
-        pid = event.get("pid")
+        pid = _key(event.get("pid"))
         if event.get("ph") != "X" or pid not in cores:
             continue
-        lane = lanes.get((pid, event.get("tid")), "")
+        lane = lanes.get((pid, _key(event.get("tid"))), "")
         if lane == MODULES:
             _add(modules[pid], event)
         elif lane == OPS:
@@ -148,9 +150,21 @@ def _args(event: _Json) -> Mapping[str, object]:
 
 def _add(gathered: Gathering, event: _Json, facts: int = 0) -> None:
     args = _args(event)
-    host = round(float(event.get("ts") or 0) * 1e6), round(float(event.get("dur") or 0) * 1e6)
+    host = _picoseconds(event.get("ts")), _picoseconds(event.get("dur"))
     device = _integer(args.get("device_offset_ps")), _integer(args.get("device_duration_ps"))
     gathered.add(gathered.label(str(event.get("name", ""))), host, device, facts)
+
+
+def _picoseconds(us: object) -> int:
+    """Return µs as ps; 0 for what is no number, and too much for what no capture can hold."""
+    if not isinstance(us, int | float) or us != us:  # noqa: PLR0124 - not a number is not itself
+        return 0
+    return round(us * 1e6) if abs(us) < _MOST_US else _BEYOND_PS
+
+
+def _key(value: object) -> int | str | None:
+    """Return what may number a process or thread; anything else numbers none."""
+    return value if isinstance(value, int | str) else None
 
 
 def _integer(value: object) -> int | None:

@@ -6,6 +6,7 @@ too, and names are decoded only where an event uses them.
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -338,6 +339,10 @@ def _facts(metadata: EventMetadata, names: Mapping[int, str]) -> OpFacts:
         source=str(stats.get("source", "")),
         # Module names print the fingerprint unsigned.
         program_id=str(program % 2**64) if isinstance(program, int) else "",
-        flops=int(flops) if isinstance(flops, int | float) else None,
-        bytes=int(accessed) if isinstance(accessed, int | float) else None,
+        flops=_whole(flops),
+        bytes=_whole(accessed),
     )
+
+
+def _whole(value: StatValue | None) -> int | None:
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
