@@ -21,7 +21,8 @@ class Approvals:
     """
 
     def __init__(self, journal: Journal, task: str, channel: Channel = "terminal") -> None:
-        self._journal, self._task, self._channel = journal, task, channel
+        self._journal, self._task = journal, task
+        self._channel: Channel = channel
 
     def hash_of(self, plan: Plan) -> str:
         """The hash an approval of exactly this plan carries."""
