@@ -33,8 +33,8 @@ class Limits:
     """
 
     body_bytes: int = 4 << 20
-    requests_per_s: float = 100.0
-    burst: int = 400
+    requests_per_s: float = 500.0
+    burst: int = 2000
     in_flight: int = 512
     sessions: int = 256
     idle_s: float = 1800.0

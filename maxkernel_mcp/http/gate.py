@@ -20,6 +20,7 @@ from maxkernel_mcp.http.access import Access, Limits, names_of, split_authority
 HEALTH_PATH: Final = "/health"
 _MAX_ADDRESSES: Final = 4096
 _WRONG_TOKEN_COSTS: Final = 20.0
+_GUESSES: Final = 20  # wrong tokens from one address before it has to wait
 _logger = structlog.get_logger(__name__)
 
 
@@ -79,7 +80,7 @@ class Gate:
         if self._in_flight >= self._limits.in_flight:
             return 503, "Too many requests at once.", {"retry-after": "1"}
         if self._token and not self._bears(headers.get("authorization", "")):
-            self._spend(address, _WRONG_TOKEN_COSTS)
+            self._spend(address, max(_WRONG_TOKEN_COSTS, self._limits.burst / _GUESSES))
             return 401, "A bearer token is needed.", {"www-authenticate": 'Bearer realm="maxkernel"'}
         return None
 

@@ -28,6 +28,7 @@ TOOLS = [
     "autotune_kernel",
     "diff_traces",
     "start_optimization",
+    "propose_plan",
     "get_job",
     "cancel_job",
     "resume_job",
