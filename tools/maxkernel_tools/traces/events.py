@@ -55,13 +55,17 @@ def no_events() -> Events:
     return Gathering().events("")
 
 
+def _seven() -> tuple[list[int], ...]:
+    return ([], [], [], [], [], [], [])
+
+
 @dataclass
 class Gathering:
     """Collects events one by one into columns."""
 
     labels: list[str] = field(default_factory=list[str])
     _known: dict[str, int] = field(default_factory=dict[str, int])
-    _columns: tuple[list[int], ...] = field(default_factory=lambda: tuple([] for _ in range(7)))
+    _columns: tuple[list[int], ...] = field(default_factory=_seven)
 
     def label(self, name: str) -> int:
         """Return the index of a name."""
@@ -87,7 +91,7 @@ class Gathering:
         """
         names, host_start, host_ps, device_start, device_ps, timed, facts = self._columns
         for column in (host_start, host_ps, device_start, device_ps):
-            check_times(column, capture)
+            check_times(min(column, default=0), max(column, default=0), capture)
         return Events(
             labels=self.labels,
             names=np.array(names, np.int64),
@@ -100,13 +104,18 @@ class Gathering:
         )
 
 
-def check_times(values: Sequence[int], capture: str) -> None:
+def check_times(low: int, high: int, capture: str) -> None:
     """Refuse times whose sums would not fit.
 
+    Args:
+        low: the least time there is, ps.
+        high: the largest.
+        capture: its name, for the error.
+
     Raises:
-        MisuseError: there is one.
+        MisuseError: one is too large.
     """
-    if len(values) and max(-int(min(values)), int(max(values))) >= _LIMIT:
+    if max(-low, high) >= _LIMIT:
         raise MisuseError(
             f"The capture {capture} holds a time of more than 53 days.",
             allowed="an intact capture.",

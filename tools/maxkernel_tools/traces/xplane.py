@@ -240,8 +240,9 @@ class _LaneReader:
         keys, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
         base = (_timestamp(self._plane.file, line) - self.origin_ns) * 1000
         offsets, lengths, starts, device, timed = columns
-        for column in (offsets, lengths, starts, device, np.array([base], object)):
-            check_times(column, self._plane.file.name)
+        check_times(base, base, self._plane.file.name)
+        for column in (offsets, lengths, starts, device):
+            check_times(int(column.min()), int(column.max()), self._plane.file.name)
         used, names = np.unique(keys, return_inverse=True)
         labels = [self._label(key, shown=shown) for key in used.tolist()]
         facts = np.zeros(len(keys), np.int64)
