@@ -1,8 +1,9 @@
 """How long a verdict takes, warm, against a harness that starts a fresh process for every kernel.
 
 ``python benchmarks/verdict_speed.py [--repeats N] [--json]`` judges a small matrix product at ``quick`` and ``full`` in
-a warm lab, and the same kernel in a fresh Python process that imports jax, interprets it on the same shapes and compares,
-as a script of one's own would. Wall seconds are medians; processor seconds say what other load on the machine does not.
+a warm lab, and the same kernel in a fresh Python process that imports jax, interprets it on the same shapes and
+compares, as a script of one's own would. Wall seconds are medians; processor seconds say what other load on the machine
+does not.
 """
 
 from __future__ import annotations
