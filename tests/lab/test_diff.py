@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from benchmarks.large_captures import write_capture
 from maxkernel_lab.answers import is_misuse
 from maxkernel_lab.lab import Lab
 from maxkernel_lab.registry import diff_tools
@@ -121,22 +123,33 @@ async def test_too_little_memory_is_said(tmp_path: Path, work: Path, monkeypatch
     assert "16 MiB of memory" in result.summary
 
 
+def _children(cache: Path) -> list[str]:
+    """Return the command lines of processes that write into the lab's cache."""
+    found: list[str] = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(file.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+    return [line for line in found if f"--out {cache}/diff-" in line]
+
+
 async def test_cancelling_ends_the_child(tmp_path: Path, work: Path) -> None:
+    # Large enough to be still read when the first word on progress is heard.
+    write_capture(work / "large.xplane.pb", 300_000, seed=1)
     async with _lab(tmp_path) as lab:
         cache = lab.services.home.cache
-        started = anyio.Event()
-
-        async def progress(done: float, total: float | None, message: str) -> None:
-            if "reading" in message:
-                started.set()
+        alive: list[str] = []
 
         async with anyio.create_task_group() as tasks:
-            arguments = {"baseline": "a.xplane.pb", "candidate": "b.trace.json.gz"}
+
+            async def progress(done: float, total: float | None, message: str) -> None:
+                if message != "finding the captures" and not alive:
+                    alive.extend(_children(cache))
+                    tasks.cancel_scope.cancel()
+
+            arguments = {"baseline": "large.xplane.pb", "candidate": "large.xplane.pb"}
             tasks.start_soon(lab.call, "diff_traces", arguments, progress)
-            with anyio.fail_after(60):
-                await started.wait()
-            tasks.cancel_scope.cancel()
-        # Its folder is gone, which is the last thing done after the child was killed and reaped.
+        assert len(alive) == 1
+        assert _children(cache) == []
         assert list(cache.glob("diff-*")) == []
 
 
