@@ -84,8 +84,24 @@ def resolve_folder(text: str, settings: Settings, *, what: str) -> Path:
         MisuseError: it is outside the roots, or not a folder.
     """
     path = resolve_inside(text, settings, what=what)
-    if not path.is_dir():
+    if not is_folder(path):
         raise MisuseError(
             f"The {what} {text!r} is not a folder ({path}).", allowed="an existing folder.", action="Correct the path."
         )
     return path
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file; a name no file can have, for its length, is no error."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; a name no folder can have, for its length, is no error."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

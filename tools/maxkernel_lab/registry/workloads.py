@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from maxkernel_lab.plans import PlanStore
 from maxkernel_lab.registry.arguments import MAX_SOURCE, KernelArguments
 from maxkernel_lab.registry.definition import Services
-from maxkernel_lab.registry.paths import read_text_file, resolve_folder
+from maxkernel_lab.registry.paths import is_file, read_text_file, resolve_folder
 from maxkernel_lab.toolchains.stored import DEFAULT, load_toolchain, recorded_toolchains
 from maxkernel_tools.context import KernelCall, Workload
 from maxkernel_tools.errors import MisuseError
@@ -132,7 +132,7 @@ def find_task(services: Services, task: str) -> Task:
     """Return the task called ``task``, or in the folder of that name inside the allowed roots."""
     from maxkernel_tools.tasks import TASK_FILE, load_task  # noqa: PLC0415 - kept out of the server's start
 
-    if "/" in task or task in {".", ".."} or (services.settings.workspace / task / TASK_FILE).is_file():
+    if "/" in task or task in {".", ".."} or is_file(services.settings.workspace / task / TASK_FILE):
         return load_task(resolve_folder(task, services.settings, what="task folder"))
     return services.catalog.find(task)
 

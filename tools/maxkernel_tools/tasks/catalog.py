@@ -43,7 +43,7 @@ class TaskCatalog:
         if text in folders:
             return self._load(folders[text])
         path = Path(text).expanduser()
-        if "/" in text or path.joinpath(TASK_FILE).is_file():
+        if "/" in text or _is_task(path):
             return self._load(path.resolve())
         folded = text.strip().casefold()
         matches = [key for key in folders if key.casefold() == folded or key.casefold().split("_")[0] == folded]
@@ -95,3 +95,10 @@ def _natural(name: str) -> tuple[int, str]:
 def _stamp(path: Path) -> tuple[int, int]:
     facts = path.stat()
     return facts.st_mtime_ns, facts.st_size
+
+
+def _is_task(folder: Path) -> bool:
+    try:
+        return folder.joinpath(TASK_FILE).is_file()
+    except OSError:
+        return False  # a name no folder can have, for its length
