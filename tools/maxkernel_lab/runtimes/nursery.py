@@ -208,6 +208,7 @@ class Nursery:
             if not talk.done and talk.error is not None:
                 abort()  # nobody listens to it any more
 
+        late = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
             tasks.start_soon(receive)

@@ -34,12 +34,13 @@ def presented_as(target: Target) -> Generator[None]:
         "coords": (0, 0, 0),
         "core_on_chip": 0,
     }
-    kept: list[tuple[Any, str, Any]] = [(jax, "default_backend", jax.default_backend)]
-    kept += [(jax.Device, name, jax.Device.__dict__.get(name, _ABSENT)) for name in answers]
+    device: Any = jax.Device
+    replaced: list[tuple[Any, str, Any]] = [(jax, "default_backend", _default_backend)]
+    replaced += [(device, name, _fixed(value)) for name, value in answers.items()]
+    kept = [(owner, name, vars(owner).get(name, _ABSENT)) for owner, name, _ in replaced]
     try:
-        jax.default_backend = _default_backend
-        for name, value in answers.items():
-            setattr(jax.Device, name, _fixed(value))
+        for owner, name, new in replaced:
+            setattr(owner, name, new)
         yield
     finally:
         for owner, name, old in kept:

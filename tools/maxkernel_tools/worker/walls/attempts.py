@@ -57,9 +57,9 @@ def watch(allowed: Sequence[Path]) -> None:
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event in _PATHS:
-            path = arguments[0] if arguments else None
-            if isinstance(path, str | os.PathLike | bytes) and not _inside(os.fsdecode(path), prefixes):
-                note(f"reach {os.fsdecode(path)[:200]}", event)
+            path = _path_text(arguments[0] if arguments else None)
+            if path is not None and not _inside(path, prefixes):
+                note(f"reach {path[:200]}", event)
         elif event in _ACTS:
             note(_ACTS[event], event)
         elif event == "import" and str(arguments[0]).split(".", maxsplit=1)[0] in _REFERENCES:
@@ -87,6 +87,13 @@ def seen(*, compare: bool = True) -> tuple[Attempt, ...]:
         return tuple(dict.fromkeys(_seen))
     replaced = (Attempt(what=f"change {name}", event=CHANGED) for name in unchanged.changed())
     return (*dict.fromkeys(_seen), *replaced)
+
+
+def _path_text(path: Any) -> str | None:
+    """Return a path as text; None for an open descriptor and for what is no path."""
+    if isinstance(path, str | bytes):
+        return os.fsdecode(path)
+    return str(path) if hasattr(path, "__fspath__") else None
 
 
 def _inside(path: str, prefixes: tuple[str, ...]) -> bool:

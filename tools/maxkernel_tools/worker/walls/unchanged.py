@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 _PACKAGES: Final = ("jax", "jaxlib", "numpy", "ml_dtypes", "maxkernel_tools")
 _FUNCTIONS: Final = (types.FunctionType, types.BuiltinFunctionType, property, staticmethod, classmethod)
@@ -47,10 +47,11 @@ def _entries(module: types.ModuleType) -> Iterator[_Entry]:
     yield space, name, tuple(_callables(space))
     for key, value in list(space.items()):
         label = f"{name}.{key}"
-        if isinstance(value, type) and value.__module__ == name:
-            yield from _class(value, label)
+        if isinstance(value, type) and getattr(value, "__module__", None) == name:
+            yield from _class(cast("type[object]", value), label)
         elif type(value) is dict and not key.startswith("__"):
-            yield value, label, tuple(_callables(value))
+            table = cast("dict[Any, Any]", value)
+            yield table, label, tuple(_callables(table))
         elif type(value).__name__ == "Primitive":
             yield vars(value), label, tuple(_callables(vars(value)))
 
