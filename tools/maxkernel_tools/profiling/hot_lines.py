@@ -56,7 +56,7 @@ def hot_lines(
             continue
         call = _call_of(op.name, calls) if known.opcode == "custom-call" else None
         made = tallies.get(op.schedule or "")
-        shares = _inside(op, call, made) if call is not None and made is not None else {}
+        shares: _Shares = _inside(op, call, made) if call is not None and made is not None else {}
         if not shares and known.line:
             shares = {(known.line, made.bound_by(op) if made else "unknown"): 1.0}
         for (line, kind), share in shares.items():
