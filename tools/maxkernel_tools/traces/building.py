@@ -100,7 +100,7 @@ def _find_runs(runs: _Runs, at: Column, wanted: Column) -> Column:
     """
     if not len(runs.starts):
         return np.full(len(at), -1, np.int64)
-    found = np.searchsorted(runs.starts, at, side="right") - 1
+    found = np.searchsorted(runs.starts, at, side="right").astype(np.int64) - 1
     held = np.maximum(found, 0)
     found[(found < 0) | (at >= runs.ends[held] + 1)] = -1
     # At a boundary two runs touch; the op's own program decides.
@@ -140,10 +140,11 @@ def build_core(core: CoreEvents, clock: Clock, device: Device) -> tuple[list[Mod
     ops: list[Op] = []
     for chosen in _groups(program * max(1, len(events.labels)) + names):
         first = int(chosen[0])
-        key = runs.programs[program[first]] if program[first] >= 0 else (OUTSIDE, "")
+        owner = int(program[first])
+        key = runs.programs[owner] if owner >= 0 else (OUTSIDE, "")
         columns = _Columns(starts[chosen], index[chosen], own[chosen], lengths[chosen])
-        place = core.core, key, events.labels[names[first]]
-        ops.append(_op(place, core.facts[facts[first]], columns, device))
+        place = core.core, key, events.labels[int(names[first])]
+        ops.append(_op(place, core.facts[int(facts[first])], columns, device))
     overlaps = {
         key: self_times(starts[program == at], lengths[program == at])[1]
         for at, key in [*enumerate(runs.programs), (-1, (OUTSIDE, ""))]
@@ -268,6 +269,6 @@ def build_regions(core: CoreEvents) -> list[Region]:
     for line, events in core.regions.items():
         lengths = np.where(events.timed, events.device_ps, events.host_ps)
         for chosen in _groups(events.names):
-            name = events.labels[events.names[chosen[0]]]
+            name = events.labels[int(events.names[int(chosen[0])])]
             regions.append(Region(core.core, line, name, len(chosen), _total(lengths[chosen])))
     return regions

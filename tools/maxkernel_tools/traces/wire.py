@@ -79,7 +79,7 @@ def fields(buffer: Buffer, starts: Positions, stops: Positions) -> Iterator[Fiel
     Raises:
         WireError: the bytes are no messages.
     """
-    owners = np.flatnonzero(starts < stops)
+    owners = np.flatnonzero(starts < stops).astype(np.int64)
     at, limits = starts[owners], stops[owners]
     while len(owners):
         tags, at = varints(buffer, at)
