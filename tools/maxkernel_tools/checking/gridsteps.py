@@ -19,7 +19,8 @@ def step_text(call: Mapping[str, Any], output: Mapping[str, Any], index: Sequenc
         A step with ``*`` on axes the output does not depend on; empty where two axes could be meant.
     """
     grid: list[int | None] = list(call.get("grid") or [])
-    axes: list[int] = list((output.get("index_map") or {}).get("depends_on") or [])
+    index_map: Mapping[str, Any] = output.get("index_map") or {}
+    axes: list[int] = list(index_map.get("depends_on") or [])
     block: list[int] = list(output.get("block") or [])
     if len(block) != len(shape) or not all(size > 0 for size in block) or not axes or max(axes) >= len(grid):
         return ""
