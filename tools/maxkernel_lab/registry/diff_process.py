@@ -20,6 +20,7 @@ from maxkernel_lab.supervision.processes import Supervised
 from maxkernel_tools.context import Progress
 from maxkernel_tools.errors import DeadlineError, MachineryError, MisuseError
 
+_GONE_S: Final = 5.0
 _DEADLINE_S: Final = 900.0
 _POLL_S: Final = 0.3
 _OUT_OF_MEMORY: Final = 12
@@ -90,6 +91,8 @@ async def _run(line: list[str], folder: Path, out: Path, progress: Progress) -> 
             tasks.cancel_scope.cancel()
     finally:
         process.kill()
+        # Its folder is removed next, which fails under a process that still writes into it.
+        await process.gone(_GONE_S)
     if code is None:
         raise DeadlineError(f"Comparing the captures took over {_DEADLINE_S:.0f} s.")
     return code, process.stderr_since()

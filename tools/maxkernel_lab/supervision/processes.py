@@ -91,6 +91,11 @@ class Supervised:
         await self._ended.wait()
         return -signal.SIGKILL if self._process.returncode is None else self._process.returncode
 
+    async def gone(self, seconds: float) -> None:
+        """Wait for the end of a killed process, also in a task that is being cancelled; at most so long."""
+        with anyio.move_on_after(seconds, shield=True):
+            await self._process.wait()
+
     def kill(self) -> None:
         """Kill the process and its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
