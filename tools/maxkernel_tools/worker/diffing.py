@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from maxkernel_tools.diffing.comparing import compare_files
 from maxkernel_tools.errors import MisuseError
 from maxkernel_tools.worker.walls import kernel
 
@@ -45,20 +46,14 @@ def main(arguments: list[str]) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != options.parent:
         sys.exit("the lab is gone")
-    # Data, not address space: a mapped capture costs address space only.
+    # Data, not address space: a mapped capture costs address space only. Set after the imports, which fail in their own
+    # ways where memory is short.
     resource.setrlimit(resource.RLIMIT_DATA, (options.memory_bytes, options.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        _compare(json.loads(options.request), options.out)
+        compare_files(json.loads(options.request), options.out, _Reporter(options.out))
     except MisuseError as error:
         refusal = {"given": error.given, "allowed": error.allowed, "action": error.action}
         (options.out / "refused.json").write_text(json.dumps(refusal))
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
-
-
-def _compare(request: dict[str, str | int | None], out: Path) -> None:
-    from maxkernel_tools.diffing.comparing import compare_files  # noqa: PLC0415 - after the limits are set
-
-    report = _Reporter(out)
-    compare_files(request, out, report)
