@@ -50,8 +50,10 @@ def _inspect(home: Path, era: str, *arguments: str) -> Any:
     env = python_environment(home / "home")
     # The Inspector hands no variable of its own on to a server.
     given = [part for name in ("PYTHONPATH", "MAXKERNEL_HOME") for part in ("-e", f"{name}={env[name]}")]
+    patient = ["--connect-timeout", "120000"]  # its own 15 s are short on a busy machine
     strict = ["--strict"] if "tools/list" in arguments else []
-    command = [node(), str(launcher), "--cli", *given, *SERVE, "--protocol-era", era, *strict, "-q", *arguments]
+    how = [*patient, "--protocol-era", era, *strict, "-q"]
+    command = [node(), str(launcher), "--cli", *given, *SERVE, *how, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=home, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return json.loads(done.stdout)
