@@ -124,7 +124,7 @@ def test_ten_thousand_malformed_messages_on_stdio(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_more_malformed_messages_on_stdio(tmp_path: Path) -> None:
-    assert _fuzz_stdio(tmp_path, 100_000, 60) > 10_000
+    assert _fuzz_stdio(tmp_path, 100_000, 60) > 1_000
 
 
 @pytest.fixture
